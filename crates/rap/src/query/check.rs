@@ -1,0 +1,25 @@
+//! Whether a snapshot is one: its fields are public and it travels in files, so that it is checked before it is trusted.
+
+use crate::key::Key;
+use crate::range::Range;
+use crate::snapshot::Snapshot;
+use crate::tree::MergeError;
+use std::cmp::Reverse;
+
+impl<K: Key> Snapshot<K> {
+    /// Checks that every node is an aligned range with a count, that they are in preorder without repetition, and that
+    /// the counts add up to `events`.
+    pub fn check(&self) -> Result<(), MergeError> {
+        self.config.validate().map_err(MergeError::Config)?;
+        let place = |range: &Range<K>| (range.start(), Reverse(range.free_bits()));
+        let mut sum = 0u64;
+        for (index, node) in self.nodes.iter().enumerate() {
+            let in_order = index == 0 || place(&self.nodes[index - 1].range) < place(&node.range);
+            if node.own == 0 || !in_order || !node.range.is_aligned() {
+                return Err(MergeError::Range(index));
+            }
+            sum = sum.checked_add(node.own).ok_or(MergeError::Events)?;
+        }
+        if sum == self.events { Ok(()) } else { Err(MergeError::Events) }
+    }
+}
