@@ -36,6 +36,7 @@ mod format;
 mod key;
 mod raw;
 pub mod reference;
+mod rows;
 mod swar;
 mod text;
 

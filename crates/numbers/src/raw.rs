@@ -27,7 +27,16 @@ impl RawWord for u64 {
     }
 }
 
-impl<W: RawWord> RawWord for [W; 2] {
+impl RawWord for u128 {
+    fn into_native(self) -> Self {
+        u128::from_le(self)
+    }
+}
+
+impl<W: RawWord, const N: usize> RawWord for [W; N]
+where
+    [W; N]: bytemuck::Pod,
+{
     fn into_native(self) -> Self {
         self.map(W::into_native)
     }

@@ -11,6 +11,7 @@ use crate::error::{BadLine, ReadError, Reason};
 use crate::field::{self, trim};
 use crate::format::{Counts, Notation, OnBad, TextFormat};
 use crate::key::{NumberKey, Scalar};
+use crate::rows::Rows;
 use crate::swar;
 
 /// Reads all of `reader` and hands the keys to `sink`. `name` is what errors call the input.
@@ -43,6 +44,7 @@ struct Lines<'a, K> {
     format: &'a TextFormat,
     on_bad: OnBad,
     picker: Picker,
+    rows: Option<Rows>,
     /// A line is one number in the notation that the fast loop knows, and may be as long as the fast loop takes it.
     plain: bool,
     /// A line is one number: no columns to be cut.
@@ -59,6 +61,7 @@ impl<'a, K: NumberKey> Lines<'a, K> {
             format,
             on_bad,
             picker: Picker::new(format, K::DIMS)?,
+            rows: Rows::new(format, K::DIMS).filter(|_| !whole),
             plain: whole && format.notation == Notation::Number && format.max_line > swar::LONGEST,
             whole,
             batch: Batch::new(format.weight_column.is_some()),
@@ -76,20 +79,45 @@ impl<'a, K: NumberKey> Lines<'a, K> {
     ) -> Result<(), ReadError> {
         let mut at = from;
         while at < to {
-            if self.plain && self.counts.header_lines == self.format.header_lines {
-                let (next, written) = plain_lines(buffer, at, to, self.batch.spare());
-                self.counts.numbers += written as u64;
-                self.batch.advance(written, sink);
-                at = next;
-                if written > 0 {
-                    continue;
-                }
+            at = self.fast_lines(buffer, at, to, sink);
+            if at < to {
+                let end = at + memchr(b'\n', &buffer[at..to]).expect("the block ends with a newline");
+                self.careful_line(buffer, at, end, sink)?;
+                at = end + 1;
             }
-            let end = at + memchr(b'\n', &buffer[at..to]).expect("the block ends with a newline");
-            self.careful_line(buffer, at, end, sink)?;
-            at = end + 1;
         }
         Ok(())
+    }
+
+    /// Reads lines as long as a fast way can; the position of the first line that needs care.
+    fn fast_lines(&mut self, buffer: &[u8], from: usize, to: usize, sink: &mut impl Sink<K>) -> usize {
+        let mut at = from;
+        if self.counts.header_lines < self.format.header_lines {
+            return at;
+        }
+        if let Some(rows) = &self.rows {
+            let weighted = self.format.weight_column.is_some();
+            while at < to
+                && let Some((key, weight, next)) = rows.read(buffer, at)
+            {
+                match weighted {
+                    true => self.batch.push_weighted(key, weight, sink),
+                    false => self.batch.push(key, sink),
+                }
+                self.counts.numbers += 1;
+                at = next;
+            }
+        }
+        while self.plain && at < to {
+            let (next, written) = plain_lines(buffer, at, to, self.batch.spare());
+            self.counts.numbers += written as u64;
+            self.batch.advance(written, sink);
+            at = next;
+            if written == 0 {
+                break;
+            }
+        }
+        at
     }
 
     fn careful_line(
