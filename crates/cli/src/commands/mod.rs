@@ -1,0 +1,3 @@
+//! The subcommands, one file each (with a folder of the same name where one file would hold several ideas).
+
+pub mod rap;

@@ -1,0 +1,70 @@
+//! Progress of long inputs, on a terminal only and only after a while: short runs and pipes stay silent.
+
+use std::io::{self, IsTerminal, Read};
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// Bytes between two looks at the clock, so that the clock costs nothing.
+const LOOK_EVERY: u64 = 1 << 20;
+/// Runs shorter than this show no bar.
+const PATIENCE: Duration = Duration::from_millis(700);
+
+/// A progress bar over all inputs together; perhaps an invisible one.
+pub struct Progress {
+    bar: Option<ProgressBar>,
+}
+
+impl Progress {
+    /// `total_bytes` is unknown for pipes, which get a spinner.
+    pub fn new(total_bytes: Option<u64>, quiet: bool) -> Self {
+        if quiet || !io::stderr().is_terminal() {
+            return Progress { bar: None };
+        }
+        let template = match total_bytes {
+            Some(_) => "reading {bar:30} {bytes}/{total_bytes} {bytes_per_sec} {eta}",
+            None => "reading {spinner} {bytes} {bytes_per_sec}",
+        };
+        let style = ProgressStyle::with_template(template).expect("the template is a constant");
+        let bar = ProgressBar::no_length().with_style(style);
+        if let Some(total) = total_bytes {
+            bar.set_length(total);
+        }
+        Progress { bar: Some(bar) }
+    }
+
+    /// The reader, with its bytes added to the bar.
+    pub fn watch<R: Read>(&self, reader: R) -> Watched<R> {
+        Watched { reader, bar: self.bar.clone(), unseen: 0 }
+    }
+}
+
+impl Drop for Progress {
+    /// Takes the bar off the terminal, also when reading ended with an error.
+    fn drop(&mut self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+/// A reader that tells a bar.
+pub struct Watched<R> {
+    reader: R,
+    bar: Option<ProgressBar>,
+    unseen: u64,
+}
+
+impl<R: Read> Read for Watched<R> {
+    fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+        let count = self.reader.read(room)?;
+        if let Some(bar) = &self.bar {
+            self.unseen += count as u64;
+            if self.unseen >= LOOK_EVERY && bar.elapsed() > PATIENCE {
+                bar.inc(self.unseen);
+                self.unseen = 0;
+            }
+        }
+        Ok(count)
+    }
+}

@@ -1,0 +1,31 @@
+//! `sonde`: the command line. Each subcommand is one file under `commands/`; this only chooses.
+#![forbid(unsafe_code)]
+
+mod commands;
+mod outcome;
+mod quantity;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// A profiler that summarizes streams of events in bounded memory, with proven errors.
+#[derive(Parser)]
+#[command(name = "sonde", version, propagate_version = true)]
+struct Sonde {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Rap(Box<commands::rap::Args>),
+}
+
+fn main() -> ExitCode {
+    let sonde = Sonde::parse();
+    let outcome = match sonde.command {
+        Command::Rap(args) => commands::rap::run(&args),
+    };
+    outcome::exit_code(outcome)
+}

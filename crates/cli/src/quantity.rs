@@ -1,0 +1,101 @@
+//! Shares (`1%`, `0.01`) and sizes (`64K`): how they are given on the command line and shown in reports.
+
+/// Reads a share of the whole: `1%`, `1 %` or `0.01`.
+pub fn parse_share(text: &str) -> Result<f64, String> {
+    let (digits, scale) = match text.trim().strip_suffix('%') {
+        Some(percent) => (percent.trim_end(), 100.0),
+        None => (text.trim(), 1.0),
+    };
+    let number: f64 = digits.parse().map_err(|_| "expected a share such as 1% or 0.01".to_string())?;
+    let share = number / scale;
+    if share > 0.0 && share <= 1.0 {
+        return Ok(share);
+    }
+    Err("a share must be above 0 and at most 1 (100%)".into())
+}
+
+/// Reads a number of bytes: `65536`, `64K`, `64KiB`, `1M`, `2G`. Units are powers of 1024.
+pub fn parse_size(text: &str) -> Result<usize, String> {
+    let expected = || "expected a size such as 65536, 64K, 10M or 2G".to_string();
+    let text = text.trim();
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let shift = match text[digits.len()..].to_ascii_lowercase().as_str() {
+        "" | "b" => 0,
+        "k" | "kb" | "kib" => 10,
+        "m" | "mb" | "mib" => 20,
+        "g" | "gb" | "gib" => 30,
+        _ => return Err(expected()),
+    };
+    let number: usize = digits.trim_end().parse().map_err(|_| expected())?;
+    number.checked_mul(1 << shift).ok_or_else(|| "this size is larger than the address space".into())
+}
+
+/// Digits in groups of three.
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// A number of bytes as a person says it.
+pub fn size(bytes: u64) -> String {
+    let units = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let mut value = bytes as f64;
+    let mut unit = 0;
+    while value >= 1024.0 && unit + 1 < units.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    if unit == 0 { format!("{bytes} B") } else { format!("{value:.1} {}", units[unit]) }
+}
+
+/// A share in percent with as many decimals as its size needs: `1 %`, `0.25 %`.
+pub fn percent(share: f64) -> String {
+    let digits = format!("{:.4}", share * 100.0);
+    format!("{} %", digits.trim_end_matches('0').trim_end_matches('.'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares() {
+        assert_eq!(parse_share("1%"), Ok(0.01));
+        assert_eq!(parse_share(" 0.5 % "), Ok(0.005));
+        assert_eq!(parse_share("0.25"), Ok(0.25));
+        assert_eq!(parse_share("100%"), Ok(1.0));
+        for text in ["", "%", "0", "0%", "-1", "1.5", "NaN", "inf", "x", "1%%"] {
+            assert!(parse_share(text).is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn sizes() {
+        assert_eq!(parse_size("64K"), Ok(65536));
+        assert_eq!(parse_size("64 KiB"), Ok(65536));
+        assert_eq!(parse_size("3"), Ok(3));
+        assert_eq!(parse_size("2g"), Ok(2 << 30));
+        for text in ["", "K", "1.5K", "-1", "64T", "99999999999999999999", "18446744073709551615K"] {
+            assert!(parse_size(text).is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn shown_numbers() {
+        assert_eq!(grouped(0), "0");
+        assert_eq!(grouped(1_234_567), "1,234,567");
+        assert_eq!(grouped(123_456), "123,456");
+        assert_eq!(size(512), "512 B");
+        assert_eq!(size(65_536), "64.0 KiB");
+        assert_eq!(percent(0.01), "1 %");
+        assert_eq!(percent(0.0025), "0.25 %");
+        assert_eq!(percent(1.0), "100 %");
+    }
+}
