@@ -1,0 +1,138 @@
+//! The modes of `sonde run` and random settings within each: bursts must be harmless wherever they begin and end.
+
+use std::fmt;
+
+use crate::random::Random;
+use crate::support::Sonde;
+
+/// One way of observing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Native between bursts that this trigger begins.
+    Bursts(&'static str),
+    /// Everything recorded, with this much detail.
+    Always(&'static str),
+    /// The two-version scheme that counts checks.
+    Counter,
+}
+
+impl fmt::Display for Mode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Bursts(trigger) => write!(f, "bursts/{trigger}"),
+            Self::Always(record) => write!(f, "always/{record}"),
+            Self::Counter => f.write_str("counter"),
+        }
+    }
+}
+
+const RECORDS: [&str; 3] = ["blocks", "addresses", "values"];
+
+/// The modes that this `sonde` offers on this machine.
+pub fn modes(sonde: &Sonde) -> Vec<Mode> {
+    let policy = |name| sonde.offers("--policy", name);
+    let mut modes = Vec::new();
+    if policy("bursts") {
+        modes
+            .extend(["perf", "timer"].into_iter().filter(|t| sonde.offers("--trigger", t)).map(Mode::Bursts));
+    }
+    if policy("always") {
+        modes.extend(RECORDS.into_iter().filter(|r| sonde.offers("--record", r)).map(Mode::Always));
+    }
+    if policy("counter") {
+        modes.push(Mode::Counter);
+    }
+    modes
+}
+
+/// Options of `sonde run` for a mode, the rest drawn at random among what `sonde` accepts.
+pub fn draw(mode: Mode, sonde: &Sonde, random: &mut Random) -> Vec<String> {
+    let mut options = match mode {
+        Mode::Bursts(trigger) => bursts(trigger, sonde, random),
+        Mode::Always(record) => fixed(&["--policy", "always", "--record", record]),
+        Mode::Counter => counter(sonde, random),
+    };
+    if sonde.offers("--follow", "") && random.once_in(2) {
+        options.push("--follow".into());
+    }
+    if sonde.offers("--max-memory", "") && random.once_in(3) {
+        options.extend(fixed(&["--max-memory", random.pick(&["32M", "64M", "1G"])]));
+    }
+    if sonde.offers("-o", "") && random.once_in(4) {
+        options.extend(fixed(&["-o", "profile.sonde"]));
+    }
+    let loaders: Vec<&str> =
+        ["auto", "ptrace", "preload"].into_iter().filter(|l| sonde.offers("--loader", l)).collect();
+    // `preload` cannot enter static programs; the tests ask for it only through `auto`.
+    if loaders.contains(&"ptrace") && random.once_in(3) {
+        options.extend(fixed(&["--loader", "ptrace"]));
+    }
+    options
+}
+
+fn bursts(trigger: &str, sonde: &Sonde, random: &mut Random) -> Vec<String> {
+    let mut options = fixed(&["--policy", "bursts", "--trigger", trigger]);
+    if sonde.offers("--rate", "") && random.once_in(4) {
+        options.extend(fixed(&["--rate", random.pick(&["0.1%", "1%", "5%", "30%"])]));
+    } else {
+        options.extend(["--period".into(), format!("{}us", random.log_uniform(200, 10_000))]);
+        options.extend(["--burst".into(), random.log_uniform(1, 200_000).to_string()]);
+    }
+    if sonde.offers("--random-gap", "") {
+        options.extend(fixed(&["--random-gap", random.pick(&["0%", "25%", "50%", "100%"])]));
+    }
+    options.extend(record(sonde, random));
+    options
+}
+
+fn counter(sonde: &Sonde, random: &mut Random) -> Vec<String> {
+    let checks = random.log_uniform(1, 100_000);
+    let recorded = random.log_uniform(1, 10_000);
+    let mut options = fixed(&["--policy", "counter", "--burst"]);
+    options.push(format!("{checks}:{recorded}"));
+    options.extend(record(sonde, random));
+    options
+}
+
+fn record(sonde: &Sonde, random: &mut Random) -> Vec<String> {
+    let known: Vec<&str> = RECORDS.into_iter().filter(|r| sonde.offers("--record", r)).collect();
+    if known.is_empty() { Vec::new() } else { fixed(&["--record", random.pick(&known)]) }
+}
+
+fn fixed(words: &[&str]) -> Vec<String> {
+    words.iter().map(|w| (*w).into()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    const HELP: &str = "  --policy <P> bursts|always|counter\n  --trigger <T> auto|perf|timer\n  --record <R> blocks|addresses|values\n  --period <D>\n  --burst <N>\n  --rate <R>\n  --random-gap <G>\n";
+
+    #[test]
+    fn all_modes_of_a_full_sonde_and_none_of_an_empty_one() {
+        let full = Sonde::described(Path::new("sonde"), Some(HELP), None);
+        let names: Vec<String> = modes(&full).iter().map(Mode::to_string).collect();
+        assert_eq!(
+            names,
+            ["bursts/perf", "bursts/timer", "always/blocks", "always/addresses", "always/values", "counter"]
+        );
+        assert!(modes(&Sonde::described(Path::new("sonde"), None, None)).is_empty());
+    }
+
+    #[test]
+    fn drawn_options_are_all_accepted() {
+        let full = Sonde::described(Path::new("sonde"), Some(HELP), None);
+        let mut random = Random::new(3);
+        for mode in modes(&full) {
+            for _ in 0..50 {
+                let options = draw(mode, &full, &mut random);
+                assert!(
+                    options.iter().filter(|o| o.starts_with('-')).all(|o| full.accepts(o, "")),
+                    "{options:?}"
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! One subject, natively and observed: what the tests and the stress command both do, with a failure that can be repeated.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::path::Path;
+use std::time::Duration;
+
+use crate::compile;
+use crate::manifest::Program;
+use crate::process::{self, Ending, Job, Outcome};
+use crate::support::Sonde;
+use crate::verdict;
+
+/// A program with all it needs to run: a hostile one or a workload.
+#[derive(Clone, Debug)]
+pub struct Subject {
+    /// Its name in reports.
+    pub name: String,
+    /// How it runs natively.
+    pub job: Job,
+    /// How it must end natively.
+    pub ending: Ending,
+}
+
+/// A run that was not what it should have been.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// Which subject.
+    pub subject: String,
+    /// `native` or the name of the mode.
+    pub mode: String,
+    /// The command, for a shell.
+    pub command: String,
+    /// What was wrong.
+    pub what: String,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} ({}): {}\n  repeat: {}",
+            self.subject,
+            self.mode,
+            self.what.replace('\n', "\n  "),
+            self.command
+        )
+    }
+}
+
+impl Subject {
+    /// A hostile program that [`compile::build`] put into `folder`; `None` for libraries.
+    pub fn hostile(program: &Program, folder: &Path, limit: Duration) -> Option<Self> {
+        let mut command: Vec<OsString> = vec![compile::path(program, folder).into()];
+        command.extend(program.arguments.iter().map(OsString::from));
+        let stdin =
+            (1..=program.stdin_lines).flat_map(|i| format!("line {i} of the input\n").into_bytes()).collect();
+        let environment =
+            std::env::var("SONDE_WORK").ok().map(|work| ("SONDE_WORK".into(), work)).into_iter().collect();
+        let job = Job { command, stdin, merge: program.merge, environment, result: None, limit };
+        Some(Self { name: program.name.clone(), job, ending: program.ending? })
+    }
+
+    /// Runs natively; the outcome is what every observed run is compared with.
+    pub fn native(&self) -> Result<Outcome, Failure> {
+        let outcome =
+            process::run(&self.job).map_err(|e| self.failure("native", &self.job, e.to_string()))?;
+        if outcome.ending == self.ending {
+            return Ok(outcome);
+        }
+        let printed = String::from_utf8_lossy(&outcome.stdout).chars().take(400).collect::<String>();
+        let what = format!("{} instead of {}; it printed: {printed}", outcome.ending, self.ending);
+        Err(self.failure("native", &self.job, what))
+    }
+
+    /// Runs under `sonde run` and compares.
+    pub fn observed(
+        &self,
+        native: &Outcome,
+        sonde: &Sonde,
+        mode: &str,
+        options: &[String],
+    ) -> Result<(), Failure> {
+        let job = self.observed_job(sonde, options);
+        let outcome = process::run(&job).map_err(|e| self.failure(mode, &job, e.to_string()))?;
+        verdict::difference(native, &outcome).map_or(Ok(()), |what| Err(self.failure(mode, &job, what)))
+    }
+
+    /// The job with `sonde run` in front.
+    pub fn observed_job(&self, sonde: &Sonde, options: &[String]) -> Job {
+        let mut command: Vec<OsString> = vec![sonde.path.clone().into(), "run".into()];
+        command.extend(options.iter().map(OsString::from));
+        command.extend(["--quiet".into(), "--".into()]);
+        command.extend(self.job.command.iter().cloned());
+        Job { command, ..self.job.clone() }
+    }
+
+    fn failure(&self, mode: &str, job: &Job, what: String) -> Failure {
+        Failure { subject: self.name.clone(), mode: mode.into(), command: process::shell_line(job), what }
+    }
+}
