@@ -1,0 +1,155 @@
+//! Every hostile program, natively and under every mode of `sonde run` that exists, with random settings: outputs and
+//! exit status must be the same bytes. `SONDE_SEED` repeats a run, `SONDE_ONLY=name` selects programs, `SONDE_WORK`
+//! (percent) makes them work longer.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use sonde_harness::manifest::{self, Program};
+use sonde_harness::process::{self, Ending, Job};
+use sonde_harness::random::Random;
+use sonde_harness::support::Sonde;
+use sonde_harness::trial::{Failure, Subject};
+use sonde_harness::{compile, sessions, settings};
+
+const JOBS: usize = 2;
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// Straight to the terminal: what was skipped and how to repeat must be seen also when the test passes.
+fn say(text: &str) {
+    writeln!(std::io::stderr(), "hostile: {text}").expect("standard error is open");
+}
+
+fn sonde() -> &'static Sonde {
+    static SONDE: OnceLock<Sonde> = OnceLock::new();
+    SONDE.get_or_init(|| Sonde::probe(Path::new(env!("CARGO_BIN_EXE_sonde"))))
+}
+
+/// The programs, built once for all tests of this file.
+fn built() -> &'static (Vec<Program>, PathBuf) {
+    static BUILT: OnceLock<(Vec<Program>, PathBuf)> = OnceLock::new();
+    BUILT.get_or_init(|| {
+        let programs = manifest::programs().expect("the list is well formed");
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("hostile");
+        if let Err(error) = compile::build(&programs, &folder, JOBS) {
+            panic!("{error}");
+        }
+        (programs, folder)
+    })
+}
+
+fn subject(name: &str) -> Subject {
+    let (programs, folder) = built();
+    let program = programs.iter().find(|p| p.name == name).expect("the program is in the list");
+    Subject::hostile(program, folder, LIMIT).expect("the program can be run")
+}
+
+fn seed() -> u64 {
+    let now = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
+    std::env::var("SONDE_SEED").map_or_else(|_| now(), |s| s.parse().expect("SONDE_SEED is a number"))
+}
+
+fn every_mode(subject: &Subject, seed: u64) -> Vec<Failure> {
+    let native = match subject.native() {
+        Ok(native) => native,
+        Err(failure) => return vec![failure],
+    };
+    let observe = |mode: settings::Mode| {
+        let mut random = Random::named(seed, &format!("{} {mode}", subject.name));
+        let options = settings::draw(mode, sonde(), &mut random);
+        subject.observed(&native, sonde(), &mode.to_string(), &options).err()
+    };
+    settings::modes(sonde()).into_iter().filter_map(observe).collect()
+}
+
+#[test]
+fn every_program_is_the_same_in_every_mode() {
+    let (programs, folder) = built();
+    let only = std::env::var("SONDE_ONLY").unwrap_or_default();
+    let chosen = programs.iter().filter(|p| p.name.contains(&only));
+    let subjects: Vec<Subject> = chosen.filter_map(|p| Subject::hostile(p, folder, LIMIT)).collect();
+    assert!(!subjects.is_empty(), "no program has {only:?} in its name");
+    let modes: Vec<String> = settings::modes(sonde()).iter().map(ToString::to_string).collect();
+    let seed = seed();
+    say(&format!("{} programs, natively and in modes {modes:?}, SONDE_SEED={seed}", subjects.len()));
+    sonde().refused().iter().for_each(|r| say(r));
+    let failures = sessions::in_parallel(JOBS, &subjects, |s| every_mode(s, seed)).concat();
+    let report: Vec<String> = failures.iter().map(Failure::to_string).collect();
+    assert!(report.is_empty(), "{} failures, SONDE_SEED={seed}\n{}", report.len(), report.join("\n"));
+}
+
+/// Peak of resident memory that the program printed of itself, in MiB.
+fn peak(job: &Job) -> f64 {
+    let outcome = process::run(job).expect("the program starts");
+    assert_eq!(outcome.ending, Ending::Exit(0), "{}", process::shell_line(job));
+    let text = String::from_utf8_lossy(&outcome.stdout).into_owned();
+    let line = text.lines().find_map(|l| l.strip_prefix("VmHWM:")).expect("the program prints its peak");
+    let kib: f64 = line.trim().trim_end_matches(" kB").parse().expect("the peak is a number");
+    kib / 1024.0
+}
+
+#[test]
+fn memory_of_the_probe_is_bounded_in_a_huge_program() {
+    if !sonde().offers("--max-memory", "") || !sonde().offers("--policy", "always") {
+        return say("memory bound not tested: this sonde has no --max-memory with --policy always");
+    }
+    let mut huge = subject("huge");
+    huge.job.command.push("memory".into());
+    let native = peak(&huge.job);
+    for (option, bound) in [("32M", 32.0), ("128M", 128.0)] {
+        let options = ["--policy", "always", "--record", "values", "--max-memory", option].map(String::from);
+        let observed = peak(&huge.observed_job(sonde(), &options));
+        // 4 MiB for what is not the probe's: pages that the program touches earlier or later than natively.
+        assert!(
+            observed <= native + bound + 4.0,
+            "--max-memory {option}: {observed:.0} MiB, natively {native:.0} MiB"
+        );
+    }
+}
+
+#[test]
+fn traces_of_hostile_programs_are_consistent() {
+    if !sonde().traces() {
+        return say("traces not tested: this sonde has no trace record and check");
+    }
+    let names = [
+        "long_jump",
+        "exceptions",
+        "segv_jump",
+        "short_threads",
+        "odd_code",
+        "flags",
+        "plugins",
+        "jit",
+        "computed_goto",
+    ];
+    let subjects: Vec<Subject> = names.into_iter().map(subject).collect();
+    let failures = sessions::in_parallel(JOBS, &subjects, record_and_check);
+    let report: Vec<String> = failures.into_iter().flatten().collect();
+    assert!(report.is_empty(), "{}", report.join("\n"));
+}
+
+/// Records a short run, then has the invariant checker look at the file.
+fn record_and_check(subject: &Subject) -> Option<String> {
+    let folder = tempfile::tempdir().expect("a folder for the trace");
+    let file = folder.path().join("trace");
+    let trace = |words: &[&std::ffi::OsStr]| {
+        let command = [sonde().path.as_os_str(), "trace".as_ref()]
+            .iter()
+            .chain(words)
+            .map(|w| w.to_os_string())
+            .collect();
+        let environment = vec![("SONDE_WORK".into(), "2".into())];
+        let job = Job { command, environment, ..subject.job.clone() };
+        let outcome = process::run(&job).expect("sonde starts");
+        let text = String::from_utf8_lossy(&outcome.stderr).into_owned();
+        (outcome.ending != Ending::Exit(0))
+            .then(|| format!("{}: {}\n{text}", process::shell_line(&job), outcome.ending))
+    };
+    let mut record: Vec<&std::ffi::OsStr> =
+        vec!["record".as_ref(), "-o".as_ref(), file.as_os_str(), "--".as_ref()];
+    record.extend(subject.job.command.iter().map(|w| w.as_os_str()));
+    trace(&record).or_else(|| trace(&["check".as_ref(), file.as_os_str()]))
+}
