@@ -20,12 +20,16 @@ pub trait Code: Copy + Ord + Hash + Debug + Default + Send + Sync + sealed::Seal
     const ZERO: Self;
     /// Shift right; 0 when `by` is the width or more.
     fn shr(self, by: u32) -> Self;
+    /// Shift right by less than the width; what a larger shift gives is not specified.
+    fn shr_within(self, by: u32) -> Self;
     /// Shift left; 0 when `by` is the width or more.
     fn shl(self, by: u32) -> Self;
     /// Bitwise or.
     fn or(self, other: Self) -> Self;
     /// Bitwise exclusive or.
     fn xor(self, other: Self) -> Self;
+    /// The number `low`.
+    fn from_low(low: u64) -> Self;
     /// The low 64 bits.
     fn low(self) -> u64;
     /// Position of the highest one bit plus one; 0 for zero.
@@ -48,6 +52,10 @@ macro_rules! native_code {
                 self.checked_shr(by).unwrap_or(0)
             }
             #[inline(always)]
+            fn shr_within(self, by: u32) -> Self {
+                self.wrapping_shr(by)
+            }
+            #[inline(always)]
             fn shl(self, by: u32) -> Self {
                 self.checked_shl(by).unwrap_or(0)
             }
@@ -58,6 +66,10 @@ macro_rules! native_code {
             #[inline(always)]
             fn xor(self, other: Self) -> Self {
                 self ^ other
+            }
+            #[inline(always)]
+            fn from_low(low: u64) -> Self {
+                low.into()
             }
             #[inline(always)]
             fn low(self) -> u64 {
@@ -151,6 +163,10 @@ impl Code for U256 {
         U256 { high: self.high >> by, low: self.low >> by | Code::shl(self.high, 128 - by) }
     }
     #[inline]
+    fn shr_within(self, by: u32) -> Self {
+        self.shr(by)
+    }
+    #[inline]
     fn shl(self, by: u32) -> Self {
         if by >= 128 {
             return U256 { high: Code::shl(self.low, by - 128), low: 0 };
@@ -164,6 +180,10 @@ impl Code for U256 {
     #[inline]
     fn xor(self, other: Self) -> Self {
         U256 { high: self.high ^ other.high, low: self.low ^ other.low }
+    }
+    #[inline]
+    fn from_low(low: u64) -> Self {
+        U256 { high: 0, low: low.into() }
     }
     #[inline]
     fn low(self) -> u64 {

@@ -36,6 +36,10 @@ pub trait Key: Copy + Ord + Hash + Debug + Default + Send + Sync + 'static {
     fn from_coordinates(coordinates: &[u128]) -> Self;
     /// A well mixed 32-bit hash for the front tables; cheaper than hashing the code, since no bits are interleaved.
     fn mix(self) -> u32;
+    /// Whether all `keys` are `self`.
+    fn is_all_of(self, keys: &[Self]) -> bool {
+        keys.iter().all(|&key| key == self)
+    }
 }
 
 /// 2^64 divided by the golden ratio: multiplying by it spreads low and high bits into the top ones.
@@ -65,6 +69,10 @@ macro_rules! scalar_key {
             }
             fn from_coordinates(coordinates: &[u128]) -> Self {
                 coordinates.first().map_or(0, |&c| c as $int)
+            }
+            #[inline]
+            fn is_all_of(self, keys: &[Self]) -> bool {
+                keys.iter().fold(0, |difference, key| difference | (key ^ self)) == 0
             }
             #[inline(always)]
             fn mix(self) -> u32 {

@@ -3,6 +3,7 @@
 pub mod code;
 pub mod codec;
 pub mod config;
+mod front;
 pub mod exact;
 pub mod key;
 pub mod profiles;

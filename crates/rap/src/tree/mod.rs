@@ -1,21 +1,78 @@
-//! The range-adaptive tree (paper section 2).
-
-use std::collections::BTreeMap;
-use std::fmt;
+//! The range-adaptive tree (paper section 2): what the crate is for.
+//!
+//! `Tree` joins the front (tables that combine equal events, `front`) with the core (the tree that counts and splits), and
+//! keeps the schedule: thresholds, merge batches, the memory limit.
 
 use crate::config::{Config, ConfigError};
+use crate::front::{Front, Way};
 use crate::key::Key;
 use crate::range::Range;
 use crate::snapshot::{Node, Snapshot};
 
+mod absorb;
+mod arena;
+mod core;
+mod descend;
+mod fold;
+mod items;
+mod merge;
+mod place;
+mod schedule;
+mod slot;
 mod stats;
+#[cfg(test)]
+mod tests;
+mod top;
+
+pub use absorb::MergeError;
 pub use stats::{Sample, Stats};
 
-/// A range-adaptive tree over keys of type `K`.
+use fold::Levels;
+use items::Item;
+use schedule::Schedule;
+
+/// A tree with less memory than this has neither top nor automatic front, and works in small blocks.
+const ROOMY: usize = 256 << 10;
+/// Events handled at once; small enough for what is under way to stay in the first-level cache.
+const BLOCK: usize = 1024;
+const SMALL_BLOCK: usize = 16;
+/// A run of one key is taken as one weighted event from this length on.
+const RUN: usize = 256;
+
+/// A range-adaptive tree over keys of type `K` (paper section 2).
+///
+/// Guarantee: at every moment, for every aligned range, the sum of the counts inside it is a lower bound of its events
+/// and misses at most `eps * n`. Memory is bounded by `eps` alone, whatever the stream.
+///
+/// Counts beyond `u64::MAX` saturate.
+///
+/// ```
+/// use sonde_rap::{Config, Tree};
+///
+/// let mut tree = Tree::<u64>::new(Config::new().eps(0.01))?;
+/// tree.add_slice(&[0x40_1000, 0x40_1004, 0x40_1000]);
+/// tree.add_weighted(0x7f00_0000, 5);
+/// let summary = tree.snapshot();
+/// assert_eq!(summary.events, 8);
+/// assert_eq!(summary.nodes.iter().map(|node| node.own).sum::<u64>(), 8);
+/// # Ok::<(), sonde_rap::ConfigError>(())
+/// ```
+#[derive(Debug)]
 pub struct Tree<K: Key> {
     config: Config,
+    core: core::Core<K::Code>,
+    front: Front<K>,
+    queue: descend::Queue<K::Code>,
+    schedule: Schedule,
+    /// Events that `add` has gathered for a block.
+    pending: Vec<K>,
+    /// What the front has displaced.
+    displaced: Vec<(K, u64)>,
+    /// All events but the pending ones.
     events: u64,
-    counts: BTreeMap<(K::Code, std::cmp::Reverse<u32>), u64>,
+    /// Events that have reached the core.
+    counted: u64,
+    nodes_max: u64,
     stats: Stats,
 }
 
@@ -23,103 +80,189 @@ impl<K: Key> Tree<K> {
     /// An empty tree.
     pub fn new(config: Config) -> Result<Self, ConfigError> {
         config.validate()?;
-        Ok(Tree { config, events: 0, counts: BTreeMap::new(), stats: Stats::default() })
+        let roomy = config.max_memory.is_none_or(|max| max >= ROOMY);
+        let block = if roomy { BLOCK } else { SMALL_BLOCK };
+        let step = if config.branching.bits() == 3 { 3 } else { 4 };
+        let mut tree = Tree {
+            core: core::Core::new(K::BITS, step, usize::MAX),
+            front: Front::new(config.buffer, roomy),
+            queue: descend::Queue::new(block),
+            schedule: Schedule::new(&config, K::BITS, roomy),
+            pending: Vec::with_capacity(block),
+            displaced: Vec::with_capacity(block),
+            config,
+            events: 0,
+            counted: 0,
+            nodes_max: 0,
+            stats: Stats::with_capacity(if roomy { 512 } else { 32 }),
+        };
+        if let Some(max) = tree.config.max_memory {
+            tree.core.limit_memory(max.saturating_sub(tree.memory_bytes()), roomy);
+        }
+        Ok(tree)
     }
+
     /// Counts one event.
+    #[inline]
     pub fn add(&mut self, key: K) {
-        self.add_weighted(key, 1);
-    }
-    /// Counts `weight` events with the same key.
-    pub fn add_weighted(&mut self, key: K, weight: u64) {
-        if weight > 0 {
-            self.events += weight;
-            *self.counts.entry((key.encode(), std::cmp::Reverse(0))).or_default() += weight;
+        self.pending.push(key);
+        if self.pending.len() == self.queue.len() {
+            self.flush_pending();
         }
     }
+
+    fn flush_pending(&mut self) {
+        let mut pending = std::mem::take(&mut self.pending);
+        self.add_slice(&pending);
+        pending.clear();
+        self.pending = pending;
+    }
+
+    /// Counts `weight` events with the same key. The whole weight ends at one range.
+    pub fn add_weighted(&mut self, key: K, weight: u64) {
+        self.events = self.events.saturating_add(weight);
+        self.insert(key.encode(), weight);
+        self.keep_schedule();
+    }
+
+    fn insert(&mut self, code: K::Code, weight: u64) {
+        self.core.insert(code, weight);
+        self.counted = self.counted.saturating_add(weight);
+    }
+
     /// Counts one event for each key; by far the fastest way in.
     pub fn add_slice(&mut self, keys: &[K]) {
-        keys.iter().for_each(|&key| self.add(key));
+        let mut rest = keys;
+        while !rest.is_empty() {
+            let run = if self.front.finds_runs() { run_length(rest) } else { 0 };
+            if run > 0 {
+                self.add_weighted(rest[0], run as u64);
+                rest = &rest[run..];
+                continue;
+            }
+            let (block, later) = rest.split_at(rest.len().min(self.queue.len()));
+            self.add_block(block);
+            rest = later;
+        }
     }
-    /// Sends everything that is still in the buffer into the tree. Queries do it themselves.
-    pub fn finish(&mut self) {}
+
+    fn add_block(&mut self, block: &[K]) {
+        self.events = self.events.saturating_add(block.len() as u64);
+        match self.front.way() {
+            Way::Direct => {
+                let visits = self.core.count_single(block.iter().map(|key| key.encode()), &mut self.queue);
+                self.counted = self.counted.saturating_add(block.len() as u64);
+                self.front.learn(block.len(), block.len(), visits);
+            }
+            Way::Combined => {
+                let mut displaced = std::mem::take(&mut self.displaced);
+                self.front.combine(block, &mut displaced);
+                self.stats.combined += (block.len() - displaced.len()) as u64;
+                let visits = self.count_entries(&displaced);
+                self.front.learn(block.len(), displaced.len(), visits);
+                self.displaced = displaced;
+            }
+        }
+        self.keep_schedule();
+    }
+
+    /// Sends combined events (at most a block) into the core; the slots visited.
+    fn count_entries(&mut self, entries: &[(K, u64)]) -> usize {
+        let events = entries.iter().map(|&(key, weight)| (key.encode(), weight));
+        let visits = self.core.count_weighted(events, &mut self.queue);
+        let weight = entries.iter().fold(0u64, |sum, &(_, weight)| sum.saturating_add(weight));
+        self.counted = self.counted.saturating_add(weight);
+        visits
+    }
+
+    /// Sends everything that is still buffered into the tree. [`Tree::snapshot`] and [`Tree::merge`] do it themselves.
+    pub fn finish(&mut self) {
+        self.flush_pending();
+        for part in self.front.drain().chunks(self.queue.len()) {
+            self.count_entries(part);
+            self.keep_schedule();
+        }
+    }
+
     /// All events so far, weights added up.
     pub fn events(&self) -> u64 {
-        self.events
+        self.events.saturating_add(self.pending.len() as u64)
     }
+
     /// The parameters.
     pub fn config(&self) -> &Config {
         &self.config
     }
-    /// The error bound that holds now: `eps`, or more when the memory limit forced it.
+
+    /// The error bound that holds now, as a share of all events: `eps`, or more when the memory limit forced it. Computed
+    /// from what the tree holds: call [`Tree::finish`] first where buffered events matter.
     pub fn eps_effective(&self) -> f64 {
-        self.config.eps
+        self.eps_of(&self.folded())
     }
-    /// Ranges that hold a count now.
+
+    fn eps_of(&self, nodes: &[Item<K::Code>]) -> f64 {
+        let lost = fold::heaviest_path(nodes) as f64 / self.events().max(1) as f64;
+        self.config.eps.max(lost)
+    }
+
+    /// Ranges that hold a count now, buffered events aside.
     pub fn nodes(&self) -> usize {
-        self.counts.len()
+        self.folded().len()
     }
-    /// The most ranges that have held a count so far.
+
+    /// The most ranges that have held a count so far. Between merge batches the number only grows, so it is taken just
+    /// before each of them.
     pub fn nodes_max(&self) -> usize {
-        self.counts.len()
+        self.nodes().max(self.nodes_max as usize)
     }
+
+    fn folded(&self) -> Vec<Item<K::Code>> {
+        let levels = Levels { key_bits: K::BITS, branch_bits: self.config.branching.bits() };
+        fold::fold(&self.core.items(), levels, self.schedule.merge_threshold)
+    }
+
     /// Bytes held by tree and buffer.
     pub fn memory_bytes(&self) -> usize {
-        self.counts.len() * 32
+        size_of::<Self>()
+            + self.core.bytes()
+            + self.front.bytes()
+            + self.queue.bytes()
+            + self.pending.capacity() * size_of::<K>()
+            + self.displaced.capacity() * size_of::<(K, u64)>()
+            + self.stats.samples.capacity() * size_of::<Sample>()
     }
-    /// Node counts over time.
+
+    /// Node counts over time, splits and merges.
     pub fn stats(&self) -> &Stats {
         &self.stats
     }
-    /// The summary so far.
+
+    /// The summary so far, buffered events included.
     pub fn snapshot(&mut self) -> Snapshot<K> {
-        let node = |(&(code, std::cmp::Reverse(bits)), &own): (&(K::Code, std::cmp::Reverse<u32>), &u64)| {
-            Node { range: Range::aligned(code, bits), own }
-        };
+        self.finish();
+        let folded = self.folded();
+        self.nodes_max = self.nodes_max.max(folded.len() as u64);
         Snapshot {
             config: self.config.clone(),
             events: self.events,
-            eps_effective: self.config.eps,
-            nodes_max: self.counts.len() as u64,
-            nodes: self.counts.iter().map(node).collect(),
-        }
-    }
-    /// A tree that goes on where a snapshot stopped.
-    pub fn from_snapshot(snapshot: Snapshot<K>) -> Result<Self, MergeError> {
-        let mut tree = Tree::new(snapshot.config.clone()).map_err(MergeError::Config)?;
-        tree.merge(&snapshot)?;
-        Ok(tree)
-    }
-    /// Adds another tree's summary: counts add up, and so do the errors, so `eps * (n1 + n2)` holds.
-    pub fn merge(&mut self, other: &Snapshot<K>) -> Result<(), MergeError> {
-        for node in &other.nodes {
-            let at = (node.range.start(), std::cmp::Reverse(node.range.free_bits()));
-            *self.counts.entry(at).or_default() += node.own;
-            self.events += node.own;
-        }
-        Ok(())
-    }
-}
-
-/// Why a snapshot could not be taken into a tree.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub enum MergeError {
-    /// The snapshot's parameters are not valid.
-    Config(ConfigError),
-    /// Node `0` of the snapshot has a range that no tree node can have.
-    Range(usize),
-    /// The nodes' counts do not add up to the snapshot's events, or to more than a tree can count.
-    Events,
-}
-
-impl fmt::Display for MergeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            MergeError::Config(error) => write!(f, "the snapshot's parameters are not valid: {error}"),
-            MergeError::Range(node) => write!(f, "node {node} of the snapshot is no aligned range"),
-            MergeError::Events => write!(f, "the snapshot's counts do not add up to its events"),
+            eps_effective: self.eps_of(&folded),
+            nodes_max: self.nodes_max,
+            nodes: folded.iter().map(node).collect(),
         }
     }
 }
 
-impl std::error::Error for MergeError {}
+fn node<K: Key>(item: &Item<K::Code>) -> Node<K> {
+    Node { range: Range::aligned(item.start, item.free_bits), own: item.count }
+}
+
+/// Length of the run of one key at the start, if it is worth being taken as one event.
+fn run_length<K: Key>(keys: &[K]) -> usize {
+    const LOOK: usize = 16;
+    let Some(key) = keys.first().filter(|_| keys.len() >= RUN) else { return 0 };
+    if !key.is_all_of(&keys[..LOOK]) {
+        return 0;
+    }
+    let run = keys.chunks_exact(RUN).take_while(|chunk| key.is_all_of(chunk)).count();
+    run * RUN
+}

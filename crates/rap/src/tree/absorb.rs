@@ -1,0 +1,83 @@
+//! Trees from snapshots, and the union of trees that were built apart (the station does it for whole fleets).
+
+use std::fmt;
+
+use super::Tree;
+use super::items::Item;
+use crate::config::ConfigError;
+use crate::key::Key;
+use crate::snapshot::Snapshot;
+
+impl<K: Key> Tree<K> {
+    /// A tree that goes on where a snapshot stopped, with its parameters.
+    pub fn from_snapshot(snapshot: Snapshot<K>) -> Result<Self, MergeError> {
+        let mut tree = Tree::new(snapshot.config.clone()).map_err(MergeError::Config)?;
+        tree.merge(&snapshot)?;
+        tree.nodes_max = tree.nodes_max.max(snapshot.nodes_max);
+        Ok(tree)
+    }
+
+    /// Adds another tree's summary. Counts add up, and so do errors: `eps * (n1 + n2)` holds when it held for both.
+    ///
+    /// The other tree may have had other parameters; this tree's own go on to rule it. Nothing is changed on an error.
+    pub fn merge(&mut self, other: &Snapshot<K>) -> Result<(), MergeError> {
+        let items = checked_items(other)?;
+        self.finish();
+        let events = self.events.checked_add(other.events).ok_or(MergeError::Events)?;
+        for item in items {
+            self.core.put(item);
+        }
+        self.events = events;
+        self.counted = events;
+        self.keep_schedule();
+        Ok(())
+    }
+}
+
+/// The snapshot's nodes as items, if they are what a snapshot must be.
+fn checked_items<K: Key>(snapshot: &Snapshot<K>) -> Result<Vec<Item<K::Code>>, MergeError> {
+    let branch_bits = snapshot.config.branching.bits();
+    let mut items = Vec::with_capacity(snapshot.nodes.len());
+    let mut events = 0u64;
+    for (index, node) in snapshot.nodes.iter().enumerate() {
+        let free_bits = node.range.free_bits();
+        let is_level = free_bits == K::BITS || free_bits.is_multiple_of(branch_bits);
+        if !is_level || !node.range.is_aligned() {
+            return Err(MergeError::Range(index));
+        }
+        events = events.checked_add(node.own).ok_or(MergeError::Events)?;
+        items.push(Item { start: node.range.start(), free_bits, count: node.own });
+    }
+    if events != snapshot.events {
+        return Err(MergeError::Events);
+    }
+    Ok(items)
+}
+
+/// Why a snapshot could not be taken into a tree.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum MergeError {
+    /// The snapshot's parameters are not valid.
+    Config(ConfigError),
+    /// This node of the snapshot (counted from 0) has a range that no tree with its parameters can have.
+    Range(usize),
+    /// The nodes' counts do not add up to the snapshot's events, or both trees' to more than a tree can count.
+    Events,
+}
+
+impl fmt::Display for MergeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            MergeError::Config(error) => write!(f, "the snapshot's parameters are not valid: {error}"),
+            MergeError::Range(node) => {
+                write!(f, "node {node} of the snapshot is no range of a tree with its branching factor")
+            }
+            MergeError::Events => {
+                write!(f, "the snapshot's counts do not add up to its events, or exceed 64 bits")
+            }
+        }
+    }
+}
+
+impl std::error::Error for MergeError {}

@@ -1,0 +1,150 @@
+//! Storage of the nodes: lines of sixteen slots, what each line stands for, and large counts; all recycled.
+
+use super::slot::LINES_MAX;
+use crate::code::Code;
+
+/// The slots of one node: exactly one cache line.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(align(64))]
+pub(super) struct Line(pub [u32; 16]);
+
+/// What a line stands for, apart from the counts.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Meta {
+    /// Events of the *slot that refers to this node*, counted before it was split or too coarse to descend.
+    pub parked: u64,
+    /// One more than the index of this line's large counts; 0 when it has none.
+    wide: u32,
+}
+
+/// All lines of a tree.
+#[derive(Debug)]
+pub(super) struct Arena<C> {
+    pub lines: Vec<Line>,
+    /// The first code of each line's range. An edge that skips levels is checked against it; apart from the other facts,
+    /// since every descent reads it.
+    pub starts: Vec<C>,
+    pub metas: Vec<Meta>,
+    free: Vec<u32>,
+    wides: Vec<[u64; 16]>,
+    wides_free: Vec<u32>,
+    /// Most bytes that all of this may take.
+    bytes_limit: usize,
+}
+
+impl<C: Code> Arena<C> {
+    pub fn new(bytes_limit: usize) -> Self {
+        Arena {
+            lines: Vec::new(),
+            starts: Vec::new(),
+            metas: Vec::new(),
+            free: Vec::new(),
+            wides: Vec::new(),
+            wides_free: Vec::new(),
+            bytes_limit,
+        }
+    }
+
+    pub fn bytes_limit(&self) -> usize {
+        self.bytes_limit
+    }
+
+    pub fn limit_bytes(&mut self, bytes_limit: usize) {
+        self.bytes_limit = bytes_limit;
+    }
+
+    pub fn bytes(&self) -> usize {
+        self.lines.capacity() * size_of::<Line>()
+            + self.starts.capacity() * size_of::<C>()
+            + self.metas.capacity() * size_of::<Meta>()
+            + (self.free.capacity() + self.wides_free.capacity()) * size_of::<u32>()
+            + self.wides.capacity() * size_of::<[u64; 16]>()
+    }
+
+    /// Lines in use.
+    pub fn used(&self) -> usize {
+        self.lines.len() - self.free.len()
+    }
+
+    /// An empty line, or `None` at the limit.
+    pub fn take(&mut self, start: C) -> Option<u32> {
+        if let Some(index) = self.free.pop() {
+            self.lines[index as usize] = Line::default();
+            self.starts[index as usize] = start;
+            self.metas[index as usize] = Meta::default();
+            return Some(index);
+        }
+        if self.lines.len() == self.lines.capacity() && !self.grow() {
+            return None;
+        }
+        self.lines.push(Line::default());
+        self.starts.push(start);
+        self.metas.push(Meta::default());
+        Some((self.lines.len() - 1) as u32)
+    }
+
+    /// How many more of something that takes `each` bytes are allowed, when there are `len` now: doubling, at most.
+    fn allowance(&self, len: usize, each: usize) -> usize {
+        (self.bytes_limit.saturating_sub(self.bytes()) / each).min(len.max(8))
+    }
+
+    /// Makes room for more lines, never past the limit: `Vec` alone would overshoot it.
+    fn grow(&mut self) -> bool {
+        let each = size_of::<Line>() + size_of::<C>() + size_of::<Meta>() + size_of::<u32>();
+        let more = self.allowance(self.lines.len(), each).min(LINES_MAX - self.lines.len());
+        self.lines.reserve_exact(more);
+        self.starts.reserve_exact(more);
+        self.metas.reserve_exact(more);
+        self.free.reserve_exact(self.lines.capacity() - self.free.len());
+        more > 0
+    }
+
+    /// Gives a line back, with its large counts.
+    pub fn release(&mut self, index: u32) {
+        let wide = std::mem::take(&mut self.metas[index as usize].wide);
+        if wide != 0 {
+            self.wides_free.push(wide - 1);
+        }
+        self.free.push(index);
+    }
+
+    /// The part of a slot's count that did not fit the slot.
+    pub fn wide(&self, index: u32, digit: u32) -> u64 {
+        match self.metas[index as usize].wide {
+            0 => 0,
+            wide => self.wides[wide as usize - 1][digit as usize],
+        }
+    }
+
+    /// Sets that part. `false` when there is no memory for it; nothing is changed then.
+    pub fn set_wide(&mut self, index: u32, digit: u32, count: u64) -> bool {
+        let wide = match self.metas[index as usize].wide {
+            0 if count == 0 => return true,
+            0 => match self.take_wide() {
+                Some(wide) => wide,
+                None => return false,
+            },
+            wide => wide - 1,
+        };
+        self.metas[index as usize].wide = wide + 1;
+        self.wides[wide as usize][digit as usize] = count;
+        true
+    }
+
+    fn take_wide(&mut self) -> Option<u32> {
+        if let Some(wide) = self.wides_free.pop() {
+            self.wides[wide as usize] = [0; 16];
+            return Some(wide);
+        }
+        if self.wides.len() == self.wides.capacity() {
+            let more = self.allowance(self.wides.len(), size_of::<[u64; 16]>() + size_of::<u32>());
+            self.wides.reserve_exact(more);
+            self.wides_free.reserve_exact(self.wides.capacity() - self.wides_free.len());
+            if more == 0 {
+                return None;
+            }
+        }
+        self.wides.push([0; 16]);
+        Some((self.wides.len() - 1) as u32)
+    }
+}

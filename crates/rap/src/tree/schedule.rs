@@ -1,0 +1,97 @@
+//! When thresholds change and merge batches come (paper section 2.3), and what gives when memory runs out.
+
+use super::Tree;
+use super::stats::Sample;
+use crate::config::Config;
+use crate::key::Key;
+
+/// Each time memory runs out with nothing light enough to merge, the threshold grows by this factor.
+const STRAIN_STEP: f64 = 1.5;
+/// A merge for want of memory goes on until this share of all lines is free.
+const ROOM_SHARE: usize = 8;
+
+#[derive(Clone, Debug)]
+pub(super) struct Schedule {
+    /// The split threshold's share of all events: `eps / log_b(R)`, more under strain.
+    share: f64,
+    merge_ratio: f64,
+    next_merge: u64,
+    /// The threshold of the last merge batch: it decides which ranges are nodes.
+    pub merge_threshold: u64,
+    /// Whether memory allows the wide top.
+    has_top: bool,
+}
+
+impl Schedule {
+    pub fn new(config: &Config, key_bits: u32, has_top: bool) -> Self {
+        Schedule {
+            share: config.eps / f64::from(config.branching.levels(key_bits)),
+            merge_ratio: config.merge_ratio,
+            next_merge: config.first_merge,
+            merge_threshold: 0,
+            has_top,
+        }
+    }
+
+    fn threshold(&self, events: u64) -> u64 {
+        (self.share * events as f64) as u64
+    }
+
+    /// The first scheduled batch after `events` events.
+    fn advance(&mut self, events: u64) {
+        while self.next_merge <= events && self.next_merge < u64::MAX {
+            let next = (self.next_merge as f64 * self.merge_ratio).ceil();
+            self.next_merge = (next as u64).max(self.next_merge.saturating_add(1));
+        }
+    }
+}
+
+impl<K: Key> Tree<K> {
+    /// To be called after every block: brings threshold and tree up to the events counted.
+    #[inline]
+    pub(super) fn keep_schedule(&mut self) {
+        self.core.set_threshold(self.schedule.threshold(self.counted));
+        if self.counted >= self.schedule.next_merge {
+            self.merge_batch();
+            self.schedule.advance(self.counted);
+        }
+        if self.core.starved {
+            self.make_room();
+        }
+    }
+
+    /// Merges everything that is light by now, and moves the top where the events are.
+    pub(super) fn merge_batch(&mut self) {
+        self.sample();
+        self.schedule.merge_threshold = self.core.threshold;
+        self.stats.merges += self.core.merge_light_nodes();
+        self.stats.merge_batches += 1;
+        self.stats.splits = self.core.splits;
+        if self.schedule.has_top {
+            self.core.settle_top();
+        }
+        self.sample();
+    }
+
+    fn sample(&mut self) {
+        let nodes = self.folded().len() as u64;
+        self.nodes_max = self.nodes_max.max(nodes);
+        self.stats.push(Sample { events: self.counted, nodes });
+    }
+
+    /// Merges harder and harder until an eighth of the lines is free: precision is what gives, and `eps_effective` tells.
+    fn make_room(&mut self) {
+        loop {
+            self.stats.merges += self.core.merge_light_nodes();
+            let (used, lines) = (self.core.arena.used(), self.core.arena.lines.len());
+            if used == 0 || lines - used > lines / ROOM_SHARE {
+                break;
+            }
+            self.schedule.share *= STRAIN_STEP;
+            let threshold = self.schedule.threshold(self.counted).max(self.core.threshold.saturating_add(1));
+            self.core.set_threshold(threshold);
+        }
+        self.schedule.merge_threshold = self.schedule.merge_threshold.max(self.core.threshold);
+        self.core.starved = false;
+    }
+}
