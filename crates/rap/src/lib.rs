@@ -3,8 +3,8 @@
 pub mod code;
 pub mod codec;
 pub mod config;
-mod front;
 pub mod exact;
+mod front;
 pub mod key;
 pub mod profiles;
 pub mod query;
