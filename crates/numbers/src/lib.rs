@@ -34,6 +34,7 @@ mod error;
 mod field;
 mod format;
 mod key;
+mod quad;
 mod raw;
 pub mod reference;
 mod rows;

@@ -11,6 +11,7 @@ use crate::error::{BadLine, ReadError, Reason};
 use crate::field::{self, trim};
 use crate::format::{Counts, Notation, OnBad, TextFormat};
 use crate::key::{NumberKey, Scalar};
+use crate::quad::quad;
 use crate::rows::Rows;
 use crate::swar;
 
@@ -45,7 +46,7 @@ struct Lines<'a, K> {
     on_bad: OnBad,
     picker: Picker,
     rows: Option<Rows>,
-    /// A line is one number in the notation that the fast loop knows, and may be as long as the fast loop takes it.
+    /// A line is one number in a notation that the fast loop knows, and may be as long as the fast loop takes it.
     plain: bool,
     /// A line is one number: no columns to be cut.
     whole: bool,
@@ -62,7 +63,7 @@ impl<'a, K: NumberKey> Lines<'a, K> {
             on_bad,
             picker: Picker::new(format, K::DIMS)?,
             rows: Rows::new(format, K::DIMS).filter(|_| !whole),
-            plain: whole && format.notation == Notation::Number && format.max_line > swar::LONGEST,
+            plain: whole && format.notation != Notation::Ipv6 && format.max_line > swar::LONGEST,
             whole,
             batch: Batch::new(format.weight_column.is_some()),
             counts: Counts::default(),
@@ -109,7 +110,11 @@ impl<'a, K: NumberKey> Lines<'a, K> {
             }
         }
         while self.plain && at < to {
-            let (next, written) = plain_lines(buffer, at, to, self.batch.spare());
+            let spare = self.batch.spare();
+            let (next, written) = match self.format.notation {
+                Notation::Ipv4 => plain_lines(buffer, at, to, spare, quad),
+                _ => plain_lines(buffer, at, to, spare, swar::number),
+            };
             self.counts.numbers += written as u64;
             self.batch.advance(written, sink);
             at = next;
@@ -176,16 +181,22 @@ impl<'a, K: NumberKey> Lines<'a, K> {
 }
 
 /// Reads lines that are a plain number, newline or carriage return and newline, until `out` is full or another kind
-/// of line stands at the returned position.
+/// of line stands at the returned position. `number` gives the value and the length of the number at a position.
 #[inline]
-fn plain_lines<K: NumberKey>(buffer: &[u8], from: usize, to: usize, out: &mut [K]) -> (usize, usize) {
+fn plain_lines<K: NumberKey>(
+    buffer: &[u8],
+    from: usize,
+    to: usize,
+    out: &mut [K],
+    number: impl Fn(&[u8], usize) -> Option<(u64, usize)>,
+) -> (usize, usize) {
     let mut at = from;
     let mut written = 0;
     for slot in out.iter_mut() {
         if at >= to {
             break;
         }
-        let Some((value, length)) = swar::number(buffer, at) else { break };
+        let Some((value, length)) = number(buffer, at) else { break };
         let mut end = at + length;
         if buffer[end] == b'\r' {
             end += 1;

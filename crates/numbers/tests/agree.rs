@@ -33,6 +33,7 @@ fn piece() -> impl Strategy<Value = Vec<u8>> {
         4 => (0u64..1_000_000_000).prop_map(|n| format!("{n}\n").into_bytes()),
         4 => (any::<u32>(), 0u64..1000, "[ \t]?[ ,\t;]").prop_map(|(a, b, sep)| format!("{a}{sep}{b}\n").into_bytes()),
         2 => (any::<u32>(), any::<u64>(), "[,;x:\t]").prop_map(|(a, b, sep)| format!(" 0x{a:x}{sep} {b}{sep}5\r\n").into_bytes()),
+        2 => any::<u32>().prop_map(|n| format!("{}\n", std::net::Ipv4Addr::from(n)).into_bytes()),
         1 => prop::collection::vec(any::<u8>(), 0..12),
     ]
 }
