@@ -142,3 +142,26 @@ fn help_has_examples_and_pipes_stay_quiet() {
     let run = rap(&[], lines("1", 1000));
     assert_eq!(run.err, "");
 }
+#[test]
+fn options_reach_the_tree() {
+    let input = text(&skewed(100_000));
+    for b in ["2", "4", "8", "16"] {
+        assert_eq!(rap(&["--json", "-b", b], &input).json()["branching"].to_string(), b);
+    }
+    assert_eq!(rap(&["--json", "-q", "4", "--eps", "0.05"], &input).json()["merge_ratio"], 4.0);
+    for buffer in ["none", "auto", "unlimited", "1K", "64K"] {
+        assert_eq!(rap(&["--json", "--buffer", buffer], &input).json()["events"], 100_000);
+    }
+    let tight = rap(&["--json", "--max-memory", "16K", "--eps", "0.01%"], &input).json();
+    assert!(tight["memory_bytes"].as_u64().unwrap() <= 16 << 10, "{tight}");
+    assert!(tight["eps_effective"].as_f64().unwrap() > 0.0001, "{tight}");
+    let said = rap(&["--max-memory", "16K", "--eps", "0.01%"], &input).out;
+    assert!(said.contains("eps 0.01 % was asked for"), "{said}");
+}
+
+#[test]
+fn a_smaller_eps_takes_more_nodes() {
+    let input = text(&skewed(100_000));
+    let nodes = |eps| rap(&["--json", "--eps", eps], &input).json()["nodes_max"].as_u64().unwrap();
+    assert!(nodes("10%") < nodes("1%") && nodes("1%") < nodes("0.1%"));
+}

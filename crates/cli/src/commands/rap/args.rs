@@ -105,7 +105,7 @@ pub struct Args {
     #[arg(long, help_heading = "Report")]
     pub json: bool,
 
-    /// No progress and no remarks on standard error
+    /// No progress on standard error, even on a terminal
     #[arg(long, help_heading = "Report")]
     pub quiet: bool,
 }

@@ -3,12 +3,15 @@
 use std::io::{self, IsTerminal, Read};
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// Bytes between two looks at the clock, so that the clock costs nothing.
 const LOOK_EVERY: u64 = 1 << 20;
 /// Runs shorter than this show no bar.
 const PATIENCE: Duration = Duration::from_millis(700);
+
+/// Redraws per second.
+const REDRAWS: u8 = 5;
 
 /// A progress bar over all inputs together; perhaps an invisible one.
 pub struct Progress {
@@ -26,10 +29,8 @@ impl Progress {
             None => "reading {spinner} {bytes} {bytes_per_sec}",
         };
         let style = ProgressStyle::with_template(template).expect("the template is a constant");
-        let bar = ProgressBar::no_length().with_style(style);
-        if let Some(total) = total_bytes {
-            bar.set_length(total);
-        }
+        // Hidden until the first look after the patience is over.
+        let bar = ProgressBar::with_draw_target(total_bytes, ProgressDrawTarget::hidden()).with_style(style);
         Progress { bar: Some(bar) }
     }
 
@@ -61,6 +62,9 @@ impl<R: Read> Read for Watched<R> {
         if let Some(bar) = &self.bar {
             self.unseen += count as u64;
             if self.unseen >= LOOK_EVERY && bar.elapsed() > PATIENCE {
+                if bar.is_hidden() {
+                    bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(REDRAWS));
+                }
                 bar.inc(self.unseen);
                 self.unseen = 0;
             }
