@@ -5,6 +5,7 @@
 use crate::format::{Notation, Separator, TextFormat};
 use crate::key::{NumberKey, Scalar};
 use crate::swar;
+use crate::text::behind_line_end;
 
 /// Columns are at most the dimensions and a weight.
 const MOST: usize = 4;
@@ -59,17 +60,15 @@ impl Rows {
             *value = number;
             at += length;
         }
-        if buffer[at] == b'\r' {
-            at += 1;
-        }
-        if buffer[at] != b'\n' || at - from > self.max_line {
+        let next = behind_line_end(buffer, at)?;
+        if next - from > self.max_line {
             return None;
         }
         let mut key = K::splat(Default::default());
         for (dimension, &column) in self.dimensions.iter().enumerate() {
             key.set(dimension, K::Scalar::from_u64(values[column])?);
         }
-        Some((key, self.weight.map_or(1, |column| values[column]), at + 1))
+        Some((key, self.weight.map_or(1, |column| values[column]), next))
     }
 
     /// The kind of separator that this byte is: blanks, or a byte for itself.

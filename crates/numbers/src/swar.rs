@@ -35,14 +35,6 @@ fn non_hex(word: u64) -> u64 {
     non_digits(word) & (below_a | above_f)
 }
 
-/// How many bytes precede the first marked one in these 16, most-significant half last.
-#[inline(always)]
-fn leading_count(low: u64, high: u64) -> usize {
-    let first = low.trailing_zeros() / 8;
-    let second = high.trailing_zeros() / 8;
-    (if low == 0 { 8 + second } else { first }) as usize
-}
-
 /// Eight digits, first digit in the lowest byte, each byte 0-9.
 #[inline(always)]
 fn eight_digits(digits: u64) -> u64 {
@@ -109,15 +101,23 @@ fn long_decimal(buffer: &[u8], at: usize) -> Option<(u64, usize)> {
 /// there are more than 16.
 #[inline(always)]
 pub(crate) fn hexadecimal(buffer: &[u8], at: usize) -> Option<(u64, usize)> {
-    let (low, high) = (load(buffer, at), load(buffer, at + 8));
-    let count = leading_count(non_hex(low), non_hex(high));
-    if count == 0 || (count == 16 && buffer[at + 16].is_ascii_hexdigit()) {
+    let nibbles = |w: u64| (w & (0x0f * ONES)).wrapping_add(((w >> 6) & ONES).wrapping_mul(9));
+    let low = load(buffer, at);
+    let marks = non_hex(low);
+    if marks != 0 {
+        let count = (marks.trailing_zeros() / 8) as usize;
+        if count == 0 {
+            return None;
+        }
+        return Some((eight_nibbles(nibbles(low) << (64 - 8 * count)), count));
+    }
+    let high = load(buffer, at + 8);
+    let count = (non_hex(high).trailing_zeros() / 8) as usize;
+    if count == 8 && buffer[at + 16].is_ascii_hexdigit() {
         return None;
     }
-    let nibbles = |w: u64| (w & (0x0f * ONES)).wrapping_add(((w >> 6) & ONES).wrapping_mul(9));
-    let both = u128::from(nibbles(low)) | (u128::from(nibbles(high)) << 64);
-    let aligned = both << (128 - 8 * count);
-    Some(((eight_nibbles(aligned as u64) << 32) | eight_nibbles((aligned >> 64) as u64), count))
+    let rest = if count == 0 { 0 } else { nibbles(high) << (64 - 8 * count) };
+    Some(((eight_nibbles(nibbles(low)) << (4 * count)) | eight_nibbles(rest), 8 + count))
 }
 
 /// Value and length in bytes of the number at `at`, decimal or `0x` hexadecimal. `None` says only that this way of

@@ -197,19 +197,23 @@ fn plain_lines<K: NumberKey>(
             break;
         }
         let Some((value, length)) = number(buffer, at) else { break };
-        let mut end = at + length;
-        if buffer[end] == b'\r' {
-            end += 1;
-        }
         let Some(scalar) = K::Scalar::from_u64(value) else { break };
-        if buffer[end] != b'\n' {
-            break;
-        }
+        let Some(next) = behind_line_end(buffer, at + length) else { break };
         *slot = K::splat(scalar);
         written += 1;
-        at = end + 1;
+        at = next;
     }
     (at, written)
+}
+
+/// The position after the line end at `at`, if there is one.
+#[inline(always)]
+pub(crate) fn behind_line_end(buffer: &[u8], at: usize) -> Option<usize> {
+    // Two branches that are nearly always predicted: computing the position would make each line wait for this byte.
+    if buffer[at] == b'\n' {
+        return Some(at + 1);
+    }
+    (buffer[at] == b'\r' && buffer[at + 1] == b'\n').then_some(at + 2)
 }
 
 /// A line that should be one number; tells apart several columns and nonsense.
