@@ -1,0 +1,236 @@
+//! The code cache: where copies lie, which pc each belongs to, and which jumps between them can be linked.
+//!
+//! Copies are only appended; when anything is full, or the program's code changed, everything is thrown away at a
+//! moment when no thread runs in it.
+
+use core::sync::atomic::{AtomicI32, Ordering};
+use sonde_sys::memory::*;
+
+/// One translated superblock.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+pub struct Superblock {
+    /// The program's pc.
+    pub pc: u64,
+    /// Where the copy's indirect entry lies.
+    pub at: u64,
+    /// Offset of the body.
+    pub body: u32,
+    /// Bytes of the copy.
+    pub len: u32,
+    /// Number of its first exit.
+    pub first_exit: u32,
+    /// Instructions.
+    pub insns: u16,
+    /// Exits.
+    pub exits: u16,
+}
+
+/// One exit of a superblock.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+pub struct ExitInfo {
+    /// The program's next pc, for direct exits.
+    pub target: u64,
+    /// Address of the rel32 to patch, or 0.
+    pub link: u64,
+    /// Why, as the code of `ExitKind`.
+    pub kind: u8,
+}
+
+/// An array in address space of its own; pages are used as it fills.
+struct Table<T: Copy> {
+    at: *mut T,
+    capacity: usize,
+    len: usize,
+}
+
+impl<T: Copy> Table<T> {
+    fn new(capacity: usize) -> Option<Table<T>> {
+        let flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+        let at = mmap(0, capacity * size_of::<T>(), PROT_READ | PROT_WRITE, flags, -1).ok()?;
+        Some(Table { at: at as *mut T, capacity, len: 0 })
+    }
+
+    fn get(&self, i: usize) -> Option<T> {
+        // SAFETY: entries below `len` were written.
+        if i < self.len { Some(unsafe { *self.at.add(i) }) } else { None }
+    }
+
+    fn push(&mut self, value: T) -> bool {
+        if self.len == self.capacity {
+            return false;
+        }
+        // SAFETY: the mapping holds `capacity` entries.
+        unsafe { *self.at.add(self.len) = value };
+        self.len += 1;
+        true
+    }
+}
+
+/// Entries of the indirect-branch table: one per value of the low 16 bits of a pc.
+pub const TABLE_ENTRIES: usize = 1 << 16;
+
+/// The cache and its indexes.
+pub struct Cache {
+    /// Start of the code.
+    pub start: u64,
+    /// End of the code.
+    pub end: u64,
+    /// Where the next copy goes.
+    pub next: u64,
+    superblocks: Table<Superblock>,
+    exits: Table<ExitInfo>,
+    /// Number of the first exit in `exits`; exit numbers are never used twice.
+    exit_base: u32,
+    /// Open addressing over superblock index + 1 by pc.
+    index: *mut u32,
+    index_len: usize,
+    /// The jump table of indirect branches.
+    pub table: *mut u64,
+    miss: u64,
+}
+
+impl Cache {
+    /// Maps a cache of `bytes` bytes of code. `miss` is where indirect branches without a copy go.
+    pub fn new(bytes: usize, miss: u64) -> Option<Cache> {
+        let flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+        let all = PROT_READ | PROT_WRITE | PROT_EXEC;
+        let start = mmap(0, bytes, all, flags, -1).ok()? as u64;
+        let table = mmap(0, TABLE_ENTRIES * 8, PROT_READ | PROT_WRITE, flags | MAP_32BIT, -1).ok()?;
+        if table + TABLE_ENTRIES * 8 > 1 << 31 {
+            return None;
+        }
+        let count = (bytes / 256).next_power_of_two();
+        let index = mmap(0, count * 8, PROT_READ | PROT_WRITE, flags, -1).ok()?;
+        let mut cache = Cache {
+            start,
+            end: start + bytes as u64,
+            next: start,
+            superblocks: Table::new(count)?,
+            exits: Table::new(count * 4)?,
+            exit_base: 0,
+            index: index as *mut u32,
+            index_len: count * 2,
+            table: table as *mut u64,
+            miss,
+        };
+        cache.clear_table();
+        Some(cache)
+    }
+
+    fn clear_table(&mut self) {
+        for i in 0..TABLE_ENTRIES {
+            // SAFETY: the table has that many entries.
+            unsafe { *self.table.add(i) = self.miss };
+        }
+    }
+
+    /// Throws everything away. No thread may be in the copy.
+    pub fn clear(&mut self) {
+        self.next = self.start;
+        self.exit_base += self.exits.len as u32;
+        self.superblocks.len = 0;
+        self.exits.len = 0;
+        // SAFETY: the index mapping is private and means nothing once all superblocks are gone.
+        let _ = unsafe { discard(self.index as usize, self.index_len * 4) };
+        self.clear_table();
+    }
+
+    /// Number that the next exit will get.
+    pub fn next_exit(&self) -> u32 {
+        self.exit_base + self.exits.len as u32
+    }
+
+    /// Whether there is room for a copy of `bytes` bytes with `exits` exits.
+    pub fn has_room(&self, bytes: usize, exits: usize) -> bool {
+        self.next + bytes as u64 + 64 <= self.end
+            && self.superblocks.len < self.superblocks.capacity / 2 * 2 - 1
+            && self.superblocks.len * 2 < self.index_len
+            && self.exits.len + exits <= self.exits.capacity
+            && self.next_exit() < 0xe000_0000
+    }
+
+    fn place(&self, pc: u64) -> usize {
+        (pc.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20) as usize & (self.index_len - 1)
+    }
+
+    /// The superblock of a pc.
+    pub fn find(&self, pc: u64) -> Option<Superblock> {
+        let mut i = self.place(pc);
+        loop {
+            // SAFETY: the place is masked to the index, which is never full.
+            match unsafe { *self.index.add(i) } {
+                0 => return None,
+                n => {
+                    let sb = self.superblocks.get(n as usize - 1)?;
+                    if sb.pc == pc {
+                        return Some(sb);
+                    }
+                }
+            }
+            i = (i + 1) & (self.index_len - 1);
+        }
+    }
+
+    /// The superblock whose copy holds an address.
+    pub fn at_address(&self, address: u64) -> Option<Superblock> {
+        let (mut low, mut high) = (0, self.superblocks.len);
+        while low < high {
+            let middle = (low + high) / 2;
+            if self.superblocks.get(middle)?.at <= address { low = middle + 1 } else { high = middle }
+        }
+        let sb = self.superblocks.get(low.checked_sub(1)?)?;
+        if address < sb.at + u64::from(sb.len) { Some(sb) } else { None }
+    }
+
+    /// An exit by its number.
+    pub fn exit(&self, number: u32) -> Option<ExitInfo> {
+        self.exits.get(number.checked_sub(self.exit_base)? as usize)
+    }
+
+    /// Adds a superblock with its code and exits; the caller checked that there is room.
+    pub fn add(
+        &mut self,
+        mut sb: Superblock,
+        code: &[u8],
+        exits: impl Iterator<Item = ExitInfo>,
+    ) -> Superblock {
+        sb.at = self.next;
+        sb.len = code.len() as u32;
+        // SAFETY: `has_room` saw that the code fits; nobody runs here before the superblock is in the index.
+        unsafe { core::ptr::copy_nonoverlapping(code.as_ptr(), self.next as *mut u8, code.len()) };
+        self.next = (self.next + code.len() as u64).next_multiple_of(16);
+        for exit in exits {
+            self.exits.push(exit);
+        }
+        self.superblocks.push(sb);
+        let mut i = self.place(sb.pc);
+        // SAFETY: places are masked, and the index is never full.
+        unsafe {
+            while *self.index.add(i) != 0 {
+                i = (i + 1) & (self.index_len - 1);
+            }
+            *self.index.add(i) = self.superblocks.len as u32;
+            *self.table.add(sb.pc as usize & (TABLE_ENTRIES - 1)) = sb.at;
+        }
+        sb
+    }
+
+    /// Makes the table point at this superblock again (its place may have been taken by another pc since).
+    pub fn remember_indirect(&mut self, sb: &Superblock) {
+        // SAFETY: masked index; the store is a single aligned word that other threads read whole.
+        unsafe { self.table.add(sb.pc as usize & (TABLE_ENTRIES - 1)).write_volatile(sb.at) };
+    }
+
+    /// Lets the jump of an exit lead straight to a superblock's body.
+    pub fn link(&self, exit: &ExitInfo, to: &Superblock) {
+        if exit.link == 0 {
+            return;
+        }
+        let target = to.at + u64::from(to.body);
+        let rel = target.wrapping_sub(exit.link + 4) as i32;
+        // SAFETY: the rel32 lies 4-byte aligned in our code, so other threads see the old or the new jump.
+        unsafe { (*(exit.link as *const AtomicI32)).store(rel, Ordering::Release) };
+    }
+}

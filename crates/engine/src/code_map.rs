@@ -1,0 +1,239 @@
+//! Which code may be copied: mapped from a file (or the vdso), executable, not writable, and not changed since.
+//!
+//! Between bursts the program runs natively, so it can unmap, remap and patch code without our seeing it. Before a
+//! burst uses the cache, the list of executable mappings is read again and compared, and the pages that copies were
+//! made from are checked to be still those of the file (a page of a private mapping that was written becomes
+//! anonymous). Rejected: write-protecting (changes the program), trusting the C library's loader lists (static
+//! programs, raw mmap).
+
+use core::ffi::CStr;
+use sonde_sys::memory::File;
+
+/// One executable mapping.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Range {
+    /// First address.
+    pub start: u64,
+    /// End address.
+    pub end: u64,
+    /// Whether copies may be kept.
+    pub cacheable: bool,
+    /// Whether it is mapped from a file, so that its pages can be checked.
+    pub file: bool,
+    /// Lowest and highest address that copies were made from; empty if low > high.
+    pub low: u64,
+    /// See `low`.
+    pub high: u64,
+}
+
+/// Most executable mappings kept; code beyond them runs natively (and is counted when met).
+pub const MAX_RANGES: usize = 1024;
+
+/// The executable mappings.
+pub struct CodeMap {
+    ranges: [Range; MAX_RANGES],
+    count: usize,
+    hash: u64,
+    last: usize,
+}
+
+/// What a check found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Check {
+    /// Everything is as it was.
+    Same,
+    /// Something changed; copies must be thrown away.
+    Changed,
+}
+
+const MAPS: &CStr = c"/proc/thread-self/maps";
+const PAGEMAP: &CStr = c"/proc/thread-self/pagemap";
+
+impl CodeMap {
+    /// An empty map.
+    #[expect(clippy::new_without_default, reason = "a const fn, for a place of its own")]
+    pub const fn new() -> CodeMap {
+        let none = Range { start: 0, end: 0, cacheable: false, file: false, low: u64::MAX, high: 0 };
+        CodeMap { ranges: [none; MAX_RANGES], count: 0, hash: 0, last: 0 }
+    }
+
+    /// The range that holds `pc`.
+    pub fn find(&mut self, pc: u64) -> Option<&mut Range> {
+        let hit = |r: &Range| r.start <= pc && pc < r.end;
+        if !hit(&self.ranges[self.last % MAX_RANGES]) {
+            self.last = self.ranges[..self.count].iter().position(hit)?;
+        }
+        self.ranges.get_mut(self.last)
+    }
+
+    /// Reads the mappings again; a changed list replaces the old one.
+    pub fn refresh(&mut self) -> Check {
+        let mut reader = Lines::open();
+        let hash = reader.hash_executable();
+        if hash != self.hash || hash == 0 {
+            self.reload();
+            self.hash = hash;
+            return Check::Changed;
+        }
+        let changed = self.ranges[..self.count].iter().any(|r| r.low <= r.high && r.file && pages_changed(r));
+        if changed {
+            for r in &mut self.ranges[..self.count] {
+                if r.low <= r.high && r.file && pages_changed(r) {
+                    r.cacheable = false;
+                }
+            }
+            return Check::Changed;
+        }
+        Check::Same
+    }
+
+    /// Forgets which parts copies were made from, after they were thrown away.
+    pub fn forget_copies(&mut self) {
+        for r in &mut self.ranges[..self.count] {
+            (r.low, r.high) = (u64::MAX, 0);
+        }
+    }
+
+    fn reload(&mut self) {
+        self.count = 0;
+        self.last = 0;
+        let (ranges, count) = (&mut self.ranges, &mut self.count);
+        Lines::open().each(|line| {
+            if let (Some(range), true) = (parse(line), *count < MAX_RANGES) {
+                ranges[*count] = range;
+                *count += 1;
+            }
+        });
+    }
+}
+
+/// Parses one line of the maps file; only executable mappings give a range.
+fn parse(line: &[u8]) -> Option<Range> {
+    let (start, rest) = hex(line)?;
+    let (end, rest) = hex(rest.strip_prefix(b"-")?)?;
+    let perms = rest.strip_prefix(b" ")?.get(..4)?;
+    if perms[2] != b'x' {
+        return None;
+    }
+    let mut fields = rest[1..].split(|b| *b == b' ').filter(|f| !f.is_empty()).skip(3);
+    let inode = fields.next().unwrap_or(b"0");
+    let name = fields.next().unwrap_or(b"");
+    let file = inode != b"0";
+    let cacheable = perms[1] != b'w' && (file || name == b"[vdso]");
+    Some(Range { start, end, cacheable, file, low: u64::MAX, high: 0 })
+}
+
+fn hex(s: &[u8]) -> Option<(u64, &[u8])> {
+    let digits = s.iter().take_while(|b| b.is_ascii_hexdigit()).count();
+    if digits == 0 || digits > 16 {
+        return None;
+    }
+    let value = s[..digits].iter().fold(0u64, |v, b| v << 4 | (*b as char).to_digit(16).unwrap_or(0) as u64);
+    Some((value, &s[digits..]))
+}
+
+/// Whether a page between `low` and `high` is present but no longer the file's.
+fn pages_changed(r: &Range) -> bool {
+    const PRESENT: u64 = 1 << 63;
+    const FILE: u64 = 1 << 61;
+    let Ok(file) = File::open(PAGEMAP) else { return true };
+    let (mut page, last) = (r.low >> 12, r.high >> 12);
+    let mut entries = [0u8; 4096];
+    while page <= last {
+        let want = ((last - page + 1) as usize * 8).min(entries.len());
+        let Ok(got) = file.read_at(&mut entries[..want], page * 8) else { return true };
+        if got < 8 {
+            return true;
+        }
+        for entry in entries[..got].chunks_exact(8) {
+            let e = u64::from_le_bytes([
+                entry[0], entry[1], entry[2], entry[3], entry[4], entry[5], entry[6], entry[7],
+            ]);
+            if e & PRESENT != 0 && e & FILE == 0 {
+                return true;
+            }
+        }
+        page += got as u64 / 8;
+    }
+    false
+}
+
+/// Reads the maps file line by line through a small buffer.
+struct Lines {
+    file: Option<File>,
+}
+
+impl Lines {
+    fn open() -> Lines {
+        Lines { file: File::open(MAPS).ok() }
+    }
+
+    fn each(&mut self, mut f: impl FnMut(&[u8])) {
+        let Some(file) = &self.file else { return };
+        let mut buf = [0u8; 8192];
+        let mut kept = 0;
+        loop {
+            let got = match file.read(&mut buf[kept..]) {
+                Ok(n) if n > 0 => n,
+                _ => break,
+            };
+            let end = kept + got;
+            let mut start = 0;
+            while let Some(n) = buf[start..end].iter().position(|b| *b == b'\n') {
+                f(&buf[start..start + n]);
+                start += n + 1;
+            }
+            buf.copy_within(start..end, 0);
+            kept = end - start;
+            if kept == buf.len() {
+                kept = 0;
+            }
+        }
+    }
+
+    /// A hash of all executable lines; 0 if there are none to read.
+    fn hash_executable(&mut self) -> u64 {
+        let mut hash = 0u64;
+        self.each(|line| {
+            let executable =
+                line.iter().position(|b| *b == b' ').is_some_and(|p| line.get(p + 3) == Some(&b'x'));
+            if executable {
+                for b in line {
+                    hash = (hash ^ u64::from(*b)).wrapping_mul(0x0100_0000_01b3).rotate_left(5) | 1;
+                }
+            }
+        });
+        hash
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_unwritable_file_and_vdso_code_is_cacheable() {
+        let line =
+            b"7f0000001000-7f0000005000 r-xp 00001000 fe:00 1234                       /usr/lib/libx.so";
+        let r = parse(line).unwrap();
+        assert_eq!((r.start, r.end, r.cacheable, r.file), (0x7f00_0000_1000, 0x7f00_0000_5000, true, true));
+        assert!(
+            !parse(b"7f0000001000-7f0000005000 rwxp 00001000 fe:00 1234 /usr/lib/libx.so").unwrap().cacheable
+        );
+        assert!(!parse(b"7f0000001000-7f0000005000 r-xp 00000000 00:00 0").unwrap().cacheable);
+        assert!(parse(b"7ffc0000-7ffd0000 r-xp 00000000 00:00 0                  [vdso]").unwrap().cacheable);
+        assert!(parse(b"7f0000001000-7f0000005000 r--p 00000000 fe:00 1234 /x").is_none());
+        assert!(parse(b"garbage").is_none());
+    }
+
+    #[test]
+    fn own_mappings_are_found_and_do_not_change_by_themselves() {
+        let mut map = alloc::boxed::Box::new(CodeMap::new());
+        assert_eq!(map.refresh(), Check::Changed);
+        let here = own_mappings_are_found_and_do_not_change_by_themselves as *const () as u64;
+        let range = map.find(here).expect("this test's code is mapped");
+        assert!(range.cacheable && range.file);
+        (range.low, range.high) = (here, here);
+        assert_eq!(map.refresh(), Check::Same);
+    }
+}

@@ -1,0 +1,170 @@
+//! The one engine of a process.
+
+use crate::cache::Cache;
+use crate::code_map::CodeMap;
+use crate::entry;
+use crate::fault::FaultActions;
+use crate::resident::Actions;
+use crate::spin::Spin;
+use crate::thread::{self, Pool, Thread};
+use crate::translate::Translator;
+use crate::trigger::Template;
+use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, Ordering};
+use sonde_sys::memory::*;
+use sonde_wire::Control;
+use sonde_wire::control::policy;
+use sonde_x64::emit::{Emitter, Mode};
+use sonde_x64::plan::{Detail, Limits, Plan, Planner};
+
+/// The engine's state; lives in memory of its own until the process ends.
+pub struct Engine {
+    /// Start of the shared mapping.
+    pub shared: usize,
+    /// Thread contexts.
+    pub pool: Pool,
+    /// This process; changes in a forked child that is followed.
+    pub pid: AtomicI32,
+    /// Threads in the copy.
+    pub active: AtomicU32,
+    /// Translation.
+    pub translator: Spin<Translator>,
+    /// The program's actions for faults while ours are in place.
+    pub faults: Spin<FaultActions>,
+    /// The program's actions for all signals, in resident modes.
+    pub actions: Spin<Actions>,
+    /// The probe's own mapping, which is never copied.
+    pub probe: (u64, u64),
+    /// Code cache bounds, readable without the lock.
+    pub cache: (u64, u64),
+    /// The shape of signal frames.
+    pub template: Spin<Option<Template>>,
+    /// Set when the cache has to be thrown away once no thread is in it.
+    pub flush_wanted: AtomicU32,
+}
+
+static ENGINE: AtomicPtr<Engine> = AtomicPtr::new(core::ptr::null_mut());
+
+/// The engine, once started.
+pub fn engine() -> Option<&'static Engine> {
+    // SAFETY: the pointer is null or leads to an engine that is never freed.
+    unsafe { ENGINE.load(Ordering::Acquire).as_ref() }
+}
+
+/// What the engine is started with.
+#[derive(Clone, Copy, Debug)]
+pub struct Start {
+    /// Address of the shared mapping.
+    pub shared: usize,
+    /// First address of the probe's own mapping.
+    pub probe_start: usize,
+    /// End of the probe's own mapping.
+    pub probe_end: usize,
+}
+
+impl Engine {
+    /// The control page.
+    pub fn control(&self) -> &Control {
+        // SAFETY: the shared mapping starts with the control page and is never unmapped.
+        unsafe { &*(self.shared as *const Control) }
+    }
+
+    /// Whether the policy keeps threads in the copy.
+    pub fn is_resident(&self) -> bool {
+        self.control().config.policy != policy::BURSTS
+    }
+
+    /// Sets the fields of a new thread context that never change.
+    pub fn init_thread(&self, thread: &mut Thread) {
+        let me = thread as *mut Thread as u64;
+        thread.me = me;
+        thread.resolve = entry::sonde_resolve as *const () as u64;
+        thread.end_direct = entry::sonde_end_direct as *const () as u64;
+        thread.end_indirect = entry::sonde_end_indirect as *const () as u64;
+        thread.indirect_miss = entry::sonde_miss as *const () as u64;
+        thread.leave = entry::sonde_leave as *const () as u64;
+        thread.frame_at = &raw const thread.frame as u64;
+        thread.state_at = me + (8 << 10);
+        thread.signal_stack_top = me + (60 << 10);
+        thread.stack_top = me + thread::SLOT_BYTES as u64 - 64;
+        thread.random = self.control().config.seed ^ me.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        thread.active.store(0, Ordering::Relaxed);
+        thread.has_timer = 0;
+        thread.pending_count.store(0, Ordering::Relaxed);
+        if thread.buffer >= 0 && self.control().buffers.get(thread.buffer as usize).is_none() {
+            thread.buffer = -1;
+        }
+    }
+}
+
+/// Starts the engine of this process. None if memory cannot be had; the program then runs as if we were not there.
+///
+/// # Safety
+/// `shared` is a mapping laid out and configured by Sonde; called once, with all signals blocked.
+pub unsafe fn start(with: Start) -> Option<&'static Engine> {
+    // SAFETY: the caller vouches for the mapping.
+    let control = unsafe { &*(with.shared as *const Control) };
+    let config = control.config;
+    let probe = (with.probe_start as u64, with.probe_end as u64);
+    let cache = Cache::new(config.cache_bytes as usize, entry::sonde_miss as *const () as u64)?;
+    let bounds = (cache.start, cache.end);
+    let layout = thread::layout(cache.table as usize as u32);
+    let detail = match config.detail {
+        0 => Detail::Blocks,
+        1 => Detail::Addresses,
+        _ => Detail::Values,
+    };
+    let mode = Mode { checks: config.policy != policy::ALWAYS, record: true };
+    let translator = Translator {
+        cache,
+        code: CodeMap::new(),
+        planner: Planner::new(detail, Limits::default()),
+        emitter: Emitter::new(layout, mode),
+        plan: Plan::default(),
+        max_insns: Limits::default().insns,
+        generation: 0,
+    };
+    let fresh = Engine {
+        shared: with.shared,
+        pool: Pool::new()?,
+        pid: AtomicI32::new(sonde_sys::process::getpid()),
+        active: AtomicU32::new(0),
+        translator: Spin::new(translator),
+        faults: Spin::new(FaultActions::default()),
+        actions: Spin::new(Actions::default()),
+        probe,
+        cache: bounds,
+        template: Spin::new(None),
+        flush_wanted: AtomicU32::new(0),
+    };
+    let flags = MAP_PRIVATE | MAP_ANONYMOUS;
+    let at = mmap(0, size_of::<Engine>(), PROT_READ | PROT_WRITE, flags, -1).ok()? as *mut Engine;
+    // SAFETY: the mapping is fresh, large enough and page-aligned.
+    unsafe { at.write(fresh) };
+    ENGINE.store(at, Ordering::Release);
+    control.cache_start.store(bounds.0, Ordering::Relaxed);
+    control.cache_end.store(bounds.1, Ordering::Relaxed);
+    for i in 0..control.regions.count {
+        let guard = with.shared as u64 + control.regions.buffer(i) + control.regions.buffer_len();
+        // SAFETY: the guard pages are ours and nobody relies on them being writable.
+        unsafe { mprotect(guard as usize, sonde_wire::control::GUARD as usize, 0) }.ok()?;
+    }
+    let engine = engine()?;
+    // SAFETY: the engine stands; Sonde chose a signal that the program does not use.
+    if !unsafe { crate::trigger::install(engine) } {
+        return None;
+    }
+    learn_frame(engine);
+    control.ready.store(1, Ordering::Release);
+    Some(engine)
+}
+
+/// Sends this thread the trigger signal once, so that its handler sees a frame of the kernel's making.
+fn learn_frame(engine: &Engine) {
+    let old = sonde_sys::signal::set_mask(!sonde_sys::signal::bit(engine.control().config.signal));
+    sonde_sys::process::send(
+        engine.pid.load(Ordering::Relaxed),
+        sonde_sys::process::gettid(),
+        engine.control().config.signal,
+    );
+    sonde_sys::signal::set_mask(old);
+}

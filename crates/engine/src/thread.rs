@@ -1,0 +1,232 @@
+//! The context of a recorded thread: what the copy reaches through gs.
+
+use core::mem::offset_of;
+use core::sync::atomic::{AtomicI32, AtomicU32};
+use sonde_sys::signal::Context;
+use sonde_x64::emit::Layout;
+
+/// Bytes of the private stack on which translation runs (programs have 16 KB stacks, and less is left of them).
+pub const STACK_BYTES: usize = 64 << 10;
+/// Room for the floating-point state of a signal frame.
+pub const STATE_BYTES: usize = 12 << 10;
+
+/// One thread's context. The copy addresses its fields by their offsets from gs.
+#[repr(C, align(64))]
+pub struct Thread {
+    /// Its own address.
+    pub me: u64,
+    /// The program's r14 while the copy runs.
+    pub app_r14: u64,
+    /// The program's r15 while the copy runs.
+    pub app_r15: u64,
+    /// rcx during lookups.
+    pub save_rcx: u64,
+    /// Registers borrowed by rewritten instructions.
+    pub spill: [u64; 3],
+    /// Checks left.
+    pub checks: u64,
+    /// Entry points of the engine, for the copy.
+    pub resolve: u64,
+    /// See [`Layout::end_direct`].
+    pub end_direct: u64,
+    /// See [`Layout::end_indirect`]; the pointer for misses must follow.
+    pub end_indirect: u64,
+    /// See [`sonde_x64::emit::INDIRECT_MISS`].
+    pub indirect_miss: u64,
+    /// See [`Layout::leave`].
+    pub leave: u64,
+    /// Top of the private stack.
+    pub stack_top: u64,
+    /// What the copy asked for: an exit number or a pc.
+    pub arg: u64,
+    /// The log pointer while the engine runs.
+    pub log: u64,
+    /// Where the copy goes on.
+    pub next: u64,
+    /// Flags while the engine runs.
+    pub flags: u64,
+    /// General registers while the engine runs, by hardware number (r14 and r15 are above).
+    pub gpr: [u64; 16],
+    /// xmm0 to xmm15 while the engine runs.
+    pub xmm: [[u64; 2]; 16],
+    /// Address of `frame`, for leaving.
+    pub frame_at: u64,
+    /// Address of the state area, 64-byte aligned.
+    pub state_at: u64,
+    /// Features to save there.
+    pub state_features: u64,
+    /// The frame with which the thread goes native.
+    pub frame: Context,
+    /// Whose context this is; 0 = free.
+    pub tid: AtomicI32,
+    /// Whether the thread runs in the copy.
+    pub active: AtomicU32,
+    /// Index of its log buffer, or -1.
+    pub buffer: i32,
+    /// gs base before the burst.
+    pub old_gs: u64,
+    /// fs base as last logged.
+    pub fs_base: u64,
+    /// Time stamp of the burst's begin.
+    pub began: u64,
+    /// Random state.
+    pub random: u64,
+    /// Timer id plus one, 0 if there is none.
+    pub timer: i32,
+    /// Whether the thread has a timer.
+    pub has_timer: u32,
+    /// The program's signal mask, for resident modes.
+    pub app_mask: u64,
+    /// Signals that arrived while they could not be delivered, with their information.
+    pub pending: [Pending; 4],
+    /// How many.
+    pub pending_count: AtomicU32,
+    /// The pc at which the thread resumes after a return from a signal handler.
+    pub resume_pc: u64,
+    /// The pc of the system call at hand.
+    pub syscall_pc: u64,
+    /// The log pointer to go back to when r15 was poisoned.
+    pub real_log: u64,
+    /// Stack for signal handling in resident modes.
+    pub signal_stack_top: u64,
+}
+
+/// A signal to be delivered at the next block boundary.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Pending {
+    /// Its `siginfo`.
+    pub info: [u64; 16],
+}
+
+/// Offsets that the assembly of [`crate::entry`] uses.
+pub mod offset {
+    use super::*;
+    /// See [`Thread::me`].
+    pub const ME: usize = offset_of!(Thread, me);
+    /// See [`Thread::stack_top`].
+    pub const STACK_TOP: usize = offset_of!(Thread, stack_top);
+    /// See [`Thread::arg`].
+    pub const ARG: usize = offset_of!(Thread, arg);
+    /// See [`Thread::log`].
+    pub const LOG: usize = offset_of!(Thread, log);
+    /// See [`Thread::next`].
+    pub const NEXT: usize = offset_of!(Thread, next);
+    /// See [`Thread::flags`].
+    pub const FLAGS: usize = offset_of!(Thread, flags);
+    /// See [`Thread::gpr`].
+    pub const GPR: usize = offset_of!(Thread, gpr);
+    /// See [`Thread::xmm`].
+    pub const XMM: usize = offset_of!(Thread, xmm);
+    /// See [`Thread::frame_at`].
+    pub const FRAME_AT: usize = offset_of!(Thread, frame_at);
+    /// See [`Thread::state_at`].
+    pub const STATE_AT: usize = offset_of!(Thread, state_at);
+    /// See [`Thread::state_features`].
+    pub const STATE_FEATURES: usize = offset_of!(Thread, state_features);
+    /// See [`Thread::app_r14`].
+    pub const APP_R14: usize = offset_of!(Thread, app_r14);
+    /// See [`Thread::app_r15`].
+    pub const APP_R15: usize = offset_of!(Thread, app_r15);
+    /// See [`Thread::save_rcx`].
+    pub const SAVE_RCX: usize = offset_of!(Thread, save_rcx);
+    /// See [`Thread::signal_stack_top`].
+    pub const SIGNAL_STACK_TOP: usize = offset_of!(Thread, signal_stack_top);
+}
+
+/// The layout that the emitter needs, with the jump table at `table`.
+pub fn layout(table: u32) -> Layout {
+    let spill = offset_of!(Thread, spill) as u32;
+    Layout {
+        app_r14: offset_of!(Thread, app_r14) as u32,
+        app_r15: offset_of!(Thread, app_r15) as u32,
+        save_rcx: offset_of!(Thread, save_rcx) as u32,
+        spill: [spill, spill + 8, spill + 16],
+        checks: offset_of!(Thread, checks) as u32,
+        resolve: offset_of!(Thread, resolve) as u32,
+        end_direct: offset_of!(Thread, end_direct) as u32,
+        end_indirect: offset_of!(Thread, end_indirect) as u32,
+        leave: offset_of!(Thread, leave) as u32,
+        table,
+    }
+}
+
+/// Most threads that can have a context at a time.
+pub const MAX_THREADS: usize = 1024;
+/// Address space per thread: the context, the state area, the signal stack, the private stack.
+pub const SLOT_BYTES: usize = 128 << 10;
+
+/// The contexts, in one mapping so that a gs base can be recognised as ours.
+pub struct Pool {
+    /// Start of the mapping.
+    pub base: usize,
+}
+
+impl Pool {
+    /// Maps the address space; pages are used as threads come.
+    pub fn new() -> Option<Pool> {
+        use sonde_sys::memory::*;
+        let flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+        let base = mmap(0, MAX_THREADS * SLOT_BYTES, PROT_READ | PROT_WRITE, flags, -1).ok()?;
+        Some(Pool { base })
+    }
+
+    /// Whether an address is the start of a context.
+    pub fn owns(&self, at: usize) -> bool {
+        at >= self.base
+            && at < self.base + MAX_THREADS * SLOT_BYTES
+            && (at - self.base).is_multiple_of(SLOT_BYTES)
+    }
+
+    fn slot(&self, i: usize) -> *mut Thread {
+        (self.base + i % MAX_THREADS * SLOT_BYTES) as *mut Thread
+    }
+
+    /// The tid stored in slot `i`.
+    fn tid(&self, i: usize) -> &AtomicI32 {
+        // SAFETY: the slot lies in our mapping, which starts zeroed; the field is only touched atomically.
+        unsafe { &(*self.slot(i)).tid }
+    }
+
+    /// The context of thread `tid`, if it has one.
+    pub fn find(&self, tid: i32) -> Option<*mut Thread> {
+        use core::sync::atomic::Ordering::Acquire;
+        for i in (0..MAX_THREADS).map(|k| tid as usize + k) {
+            match self.tid(i).load(Acquire) {
+                t if t == tid => return Some(self.slot(i)),
+                0 => return None,
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// The context of thread `tid`, made if there is none; the flag says whether it is new. Slots of threads that are
+    /// gone are taken over.
+    pub fn find_or_make(&self, pid: i32, tid: i32) -> Option<(*mut Thread, bool)> {
+        use core::sync::atomic::Ordering::{AcqRel, Acquire};
+        if let Some(found) = self.find(tid) {
+            return Some((found, false));
+        }
+        for i in (0..MAX_THREADS).map(|k| tid as usize + k) {
+            let old = self.tid(i).load(Acquire);
+            if old != 0 && sonde_sys::process::thread_exists(pid, old) {
+                continue;
+            }
+            if self.tid(i).compare_exchange(old, tid, AcqRel, Acquire).is_ok() {
+                return Some((self.slot(i), true));
+            }
+        }
+        None
+    }
+
+    /// Calls `f` for every context in use.
+    pub fn for_each(&self, mut f: impl FnMut(*mut Thread)) {
+        use core::sync::atomic::Ordering::Acquire;
+        for i in 0..MAX_THREADS {
+            if self.tid(i).load(Acquire) != 0 {
+                f(self.slot(i));
+            }
+        }
+    }
+}

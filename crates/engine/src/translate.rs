@@ -1,0 +1,186 @@
+//! From a pc to its copy: plan, emit, place, describe.
+
+use crate::cache::{Cache, ExitInfo, Superblock};
+use crate::code_map::CodeMap;
+use crate::state::Engine;
+use core::sync::atomic::Ordering::{Acquire, Release};
+use sonde_wire::Counter;
+use sonde_wire::descriptor::{HEAD_WORDS, Head};
+use sonde_wire::marker::Cause;
+use sonde_x64::emit::Emitter;
+use sonde_x64::plan::{ExitKind, Plan, Planner};
+
+/// Everything that translation uses, behind one lock.
+pub struct Translator {
+    /// The cache.
+    pub cache: Cache,
+    /// Which code may be copied.
+    pub code: CodeMap,
+    /// Makes plans.
+    pub planner: Planner,
+    /// Emits copies.
+    pub emitter: Emitter,
+    /// The plan at hand.
+    pub plan: Plan,
+    /// Most instructions per superblock.
+    pub max_insns: usize,
+    /// Counts changes of the program's mappings.
+    pub generation: u32,
+}
+
+/// Bytes given to the planner at a time.
+const FETCH: u64 = 1024;
+
+/// The bytes of code at `pc`, if they may be copied.
+fn code_at<'a>(code: &mut CodeMap, pc: u64) -> Option<&'a [u8]> {
+    let range = code.find(pc)?;
+    if !range.cacheable {
+        return None;
+    }
+    let len = (range.end - pc).min(FETCH);
+    range.low = range.low.min(pc);
+    range.high = range.high.max(pc + len - 1);
+    // SAFETY: the mapping list says these bytes are mapped readable (executable implies readable on x86-64) and not
+    // writable; the list was checked at the begin of the burst. A program that unmaps code while another of its
+    // threads runs it would crash on its own.
+    Some(unsafe { core::slice::from_raw_parts(pc as *const u8, len as usize) })
+}
+
+/// The kind of an exit as stored.
+pub fn kind_code(kind: ExitKind) -> u8 {
+    match kind {
+        ExitKind::Taken => 0,
+        ExitKind::Jump => 1,
+        ExitKind::Call => 2,
+        ExitKind::Return => 3,
+        ExitKind::IndirectJump => 4,
+        ExitKind::IndirectCall => 5,
+        ExitKind::Syscall => 6,
+        ExitKind::Native => 7,
+        ExitKind::Fall => 8,
+    }
+}
+
+impl Translator {
+    /// The copy of `pc`, made if there is none.
+    pub fn copy_of(&mut self, engine: &Engine, pc: u64) -> Result<Superblock, Cause> {
+        if let Some(sb) = self.cache.find(pc) {
+            return Ok(sb);
+        }
+        let began = sonde_sys::time::tsc();
+        let made = self.translate(engine, pc);
+        engine.control().count(Counter::TranslateTicks, sonde_sys::time::tsc().wrapping_sub(began));
+        made
+    }
+
+    fn translate(&mut self, engine: &Engine, pc: u64) -> Result<Superblock, Cause> {
+        self.make_plan(pc);
+        if self.plan.insns.is_empty() {
+            return Err(match self.plan.exits.last().map(|e| e.kind) {
+                Some(ExitKind::Syscall) => Cause::Syscall,
+                Some(ExitKind::Native) if code_at(&mut self.code, pc).is_some() => Cause::Instruction,
+                _ => Cause::Code,
+            });
+        }
+        let bytes = self.emitter.code.bytes.len();
+        if !self.cache.has_room(bytes, self.plan.exits.len()) || !self.describe(engine, pc) {
+            return Err(Cause::CacheFull);
+        }
+        let sb = Superblock {
+            pc,
+            body: self.emitter.body as u32,
+            first_exit: self.cache.next_exit(),
+            insns: self.plan.insns.len() as u16,
+            exits: self.plan.exits.len() as u16,
+            ..Superblock::default()
+        };
+        let (links, base) = (&self.emitter.links, self.cache.next);
+        let exits = self.plan.exits.iter().enumerate().map(|(i, e)| {
+            let link = links.iter().find(|l| l.exit == i).map_or(0, |l| base + l.at as u64);
+            ExitInfo { target: e.target, link, kind: kind_code(e.kind) }
+        });
+        let sb = self.cache.add(sb, &self.emitter.code.bytes, exits);
+        let blocks = self.plan.insns.iter().filter(|i| i.branch).count().max(1);
+        engine.control().count(Counter::Superblocks, 1);
+        engine.control().count(Counter::SuperblockInsns, u64::from(sb.insns));
+        engine.control().count(Counter::SuperblockBlocks, blocks as u64);
+        engine.control().count(Counter::CodeBytes, bytes as u64);
+        Ok(sb)
+    }
+
+    /// Plans and emits the superblock of `pc` for the next place in the cache.
+    fn make_plan(&mut self, pc: u64) {
+        self.emitter.start(pc, self.cache.next, self.cache.next_exit());
+        let code = &mut self.code;
+        let mut fetch = |at: u64| code_at(code, at);
+        self.planner.plan(pc, self.max_insns, &mut fetch, &mut self.plan, &mut self.emitter);
+    }
+
+    /// Plans and emits an existing superblock again, to know what lies where in its copy.
+    pub fn replan(&mut self, sb: &Superblock) {
+        self.emitter.start(sb.pc, sb.at, sb.first_exit);
+        let code = &mut self.code;
+        let mut fetch = |at: u64| code_at(code, at);
+        self.planner.plan(sb.pc, sb.insns as usize, &mut fetch, &mut self.plan, &mut self.emitter);
+    }
+
+    /// Publishes the plan at hand for the reader. False if the ring is full.
+    fn describe(&mut self, engine: &Engine, pc: u64) -> bool {
+        let control = engine.control();
+        let code_bytes: u64 = self.plan.segments.iter().map(|s| u64::from(s.1).next_multiple_of(8)).sum();
+        let bytes = (HEAD_WORDS as u64 + 2 * self.plan.segments.len() as u64) * 8 + code_bytes;
+        let ring = control.regions.descriptors;
+        let mut at = control.described.load(Acquire);
+        let skip = if at % ring.len + bytes > ring.len { ring.len - at % ring.len } else { 0 };
+        if at + skip + bytes - control.descriptions_read.load(Acquire) > ring.len {
+            return false;
+        }
+        let place = |position: u64| (engine.shared as u64 + ring.start + position % ring.len) as *mut u64;
+        if skip > 0 {
+            // SAFETY: the ring is mapped, and positions are whole words.
+            unsafe { *place(at) = 0 };
+            at += skip;
+        }
+        let head = Head {
+            bytes: bytes as u32,
+            first_exit: self.cache.next_exit(),
+            pc,
+            exits: self.plan.exits.len() as u16,
+            insns: self.plan.insns.len() as u16,
+            segments: self.plan.segments.len() as u16,
+            last_kind: self.plan.exits.last().map_or(0, |e| kind_code(e.kind)),
+            generation: self.generation,
+        };
+        let mut to = place(at);
+        let mut put = |word: u64| {
+            // SAFETY: the record was seen to fit between `at` and the end of the ring.
+            unsafe {
+                *to = word;
+                to = to.add(1);
+            }
+        };
+        head.encode().into_iter().for_each(&mut put);
+        for (start, len) in &self.plan.segments {
+            put(*start);
+            put(u64::from(*len));
+        }
+        for (start, len) in &self.plan.segments {
+            let Some(code) = code_at(&mut self.code, *start) else { return false };
+            for piece in code[..*len as usize].chunks(8) {
+                let mut word = [0u8; 8];
+                word[..piece.len()].copy_from_slice(piece);
+                put(u64::from_le_bytes(word));
+            }
+        }
+        control.described.store(at + bytes, Release);
+        true
+    }
+
+    /// Throws all copies away. No thread may be in them.
+    pub fn flush(&mut self, engine: &Engine) {
+        self.cache.clear();
+        self.code.forget_copies();
+        self.generation += 1;
+        engine.control().count(Counter::Flushes, 1);
+    }
+}

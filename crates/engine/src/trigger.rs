@@ -1,0 +1,341 @@
+//! From native code into the copy and back: the trigger's signal handler, and what the copy asks the engine for.
+
+use crate::code_map::Check;
+use crate::entry::{self, why};
+use crate::random;
+use crate::state::{Engine, engine};
+use crate::thread::{STATE_BYTES, Thread};
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+use sonde_sys::process;
+use sonde_sys::signal::{self, Action, Context};
+use sonde_sys::time::{Timer, tsc};
+use sonde_wire::Counter;
+use sonde_wire::control::trigger;
+use sonde_wire::marker::{Cause, Kind};
+
+/// Signals that stay deliverable in the copy: the ones that an instruction raises.
+pub const SYNCHRONOUS: u64 = signal::bit(signal::SIGILL)
+    | signal::bit(signal::SIGTRAP)
+    | signal::bit(signal::SIGBUS)
+    | signal::bit(signal::SIGFPE)
+    | signal::bit(signal::SIGSEGV)
+    | signal::bit(signal::SIGSYS);
+
+/// UC_FP_XSTATE: the frame holds extended state.
+const HAS_XSTATE: u64 = 1;
+const MAGIC1: u32 = 0x4650_5853;
+const MAGIC2: u32 = 0x4650_5845;
+
+/// The shape of a signal frame, for threads that go native without ever having had one.
+#[derive(Clone, Copy)]
+pub struct Template {
+    /// The context, registers meaningless.
+    pub frame: Context,
+    /// Features of the extended state.
+    pub features: u64,
+}
+
+/// Installs the handler of the trigger signal.
+///
+/// # Safety
+/// The engine has been started and the program does not use that signal.
+pub unsafe fn install(engine: &Engine) -> bool {
+    let action = Action {
+        handler: on_trigger as *const () as usize,
+        flags: signal::SA_SIGINFO | signal::SA_ONSTACK | signal::SA_RESTART | signal::SA_RESTORER,
+        restorer: entry::sonde_restorer as *const () as usize,
+        mask: !0,
+    };
+    // SAFETY: the handler is one, and runs anywhere.
+    unsafe { signal::sigaction(engine.control().config.signal, Some(&action)) }.is_ok()
+}
+
+/// The trigger: decides whether a burst begins here, and if so lets the thread go on in the copy.
+extern "C" fn on_trigger(_sig: i32, _info: *const signal::Info, uc: *mut Context) {
+    let Some(engine) = engine() else { return };
+    engine.control().count(Counter::Triggers, 1);
+    // SAFETY: the kernel gives a valid context.
+    let uc = unsafe { &mut *uc };
+    let tid = process::gettid();
+    let Some(thread) = engine.thread_of(tid) else {
+        engine.control().count(Counter::SkippedThreads, 1);
+        return;
+    };
+    let armed = engine.arm(thread, tid);
+    if engine.template.lock().is_none() {
+        // The first signal is our own, to learn the shape of the kernel's frames.
+        if engine.keep_frame(thread, uc).is_ok() {
+            *engine.template.lock() = Some(Template { frame: thread.frame, features: thread.state_features });
+        }
+        return;
+    }
+    // A thread's first signal only arms its timer.
+    let first = engine.control().config.trigger == trigger::TIMER && !armed;
+    if first
+        || engine.control().stop.load(Relaxed) != 0
+        || thread.active.load(Relaxed) != 0
+        || engine.is_resident()
+    {
+        return;
+    }
+    if let Err(counter) = engine.begin(thread, uc) {
+        engine.control().count(counter, 1);
+    }
+}
+
+impl Engine {
+    /// The context of a thread, made if needed.
+    pub fn thread_of(&self, tid: i32) -> Option<&'static mut Thread> {
+        let (thread, new) = self.pool.find_or_make(self.pid.load(Relaxed), tid)?;
+        // SAFETY: the context belongs to this thread alone, which holds no other reference while it is here.
+        let thread = unsafe { &mut *thread };
+        if new {
+            if thread.me == 0 {
+                thread.buffer = -1;
+            }
+            self.init_thread(thread);
+            self.control().count(Counter::Threads, 1);
+        }
+        Some(thread)
+    }
+
+    /// Arms the thread's timer for the next burst, where the probe drives it. Says whether it had one already.
+    pub fn arm(&self, thread: &mut Thread, tid: i32) -> bool {
+        let had = thread.has_timer != 0;
+        let config = &self.control().config;
+        if config.trigger != trigger::TIMER || self.control().stop.load(Relaxed) != 0 {
+            return had;
+        }
+        if thread.has_timer == 0 {
+            let Ok(timer) = Timer::for_thread(tid, config.signal) else { return had };
+            thread.timer = timer.id();
+            thread.has_timer = 1;
+        }
+        let now = self.control().period_now.load(Relaxed);
+        let period = if now == 0 { config.period_ns } else { now };
+        let (state, r) = random::next(thread.random);
+        thread.random = state;
+        let _ = Timer::from_id(thread.timer).arm(random::vary(period, config.jitter, r).max(1000));
+        had
+    }
+
+    /// Begins a burst at the interrupted pc, or says why not.
+    fn begin(&self, thread: &mut Thread, uc: &mut Context) -> Result<(), Counter> {
+        let pc = uc.regs.rip;
+        if self.is_ours(pc) {
+            return Err(Counter::SkippedCode);
+        }
+        let gs = process::gs_base();
+        if gs != 0 && !self.pool.owns(gs) {
+            return Err(Counter::SkippedGs);
+        }
+        self.keep_frame(thread, uc)?;
+        if !self.prepare_log(thread, false) {
+            return Err(Counter::SkippedBuffers);
+        }
+        self.check_code(pc)?;
+        let now = self.control().burst_checks_now.load(Relaxed);
+        thread.checks = if now == 0 { self.control().config.burst_checks } else { now };
+        if thread.checks == 0 {
+            return Ok(());
+        }
+        thread.old_gs = gs as u64;
+        thread.fs_base = process::fs_base() as u64;
+        thread.began = tsc();
+        let begin = [thread.tid.load(Relaxed) as u64, thread.began, thread.fs_base, pc];
+        if !self.mark(thread, Kind::Begin, &begin, false) {
+            return Err(Counter::SkippedBuffers);
+        }
+        self.active.fetch_add(1, AcqRel);
+        self.hold_faults();
+        thread.active.store(1, Relaxed);
+        self.control().count(Counter::Bursts, 1);
+        // SAFETY: gs is not used by the program, as checked above.
+        unsafe { process::set_gs_base(thread.me as usize) };
+        self.enter_at(thread, uc, pc);
+        uc.mask |= !SYNCHRONOUS;
+        Ok(())
+    }
+
+    /// Rewrites a signal context so that the thread goes on in the copy at `pc`.
+    pub fn enter_at(&self, thread: &mut Thread, uc: &mut Context, pc: u64) {
+        thread.app_r14 = uc.regs.r8_15[6];
+        thread.app_r15 = uc.regs.r8_15[7];
+        thread.save_rcx = uc.regs.rcx;
+        uc.regs.r8_15[6] = pc;
+        uc.regs.r8_15[7] = thread.log;
+        uc.regs.rip = entry::sonde_miss as *const () as u64;
+    }
+
+    /// Whether a pc lies in the copy or the probe.
+    pub fn is_ours(&self, pc: u64) -> bool {
+        (self.probe.0..self.probe.1).contains(&pc) || self.in_cache(pc)
+    }
+
+    /// Whether a pc lies in the copy.
+    pub fn in_cache(&self, pc: u64) -> bool {
+        (self.cache.0..self.cache.1).contains(&pc)
+    }
+
+    /// Keeps what is needed of the signal frame to go native with one of the same shape.
+    pub fn keep_frame(&self, thread: &mut Thread, uc: &Context) -> Result<(), Counter> {
+        thread.frame = *uc;
+        let state = uc.fpstate as *const u8;
+        if state.is_null() || uc.flags & HAS_XSTATE == 0 {
+            return Err(Counter::SkippedState);
+        }
+        // SAFETY: the kernel's frame holds a 512-byte legacy area whose last 48 bytes describe the rest.
+        let (magic, features, size) = unsafe {
+            let sw = state.add(464);
+            (*(sw as *const u32), *(sw.add(8) as *const u64), *(sw.add(16) as *const u32))
+        };
+        if magic != MAGIC1 || size as usize + 4 > STATE_BYTES || size < 576 {
+            return Err(Counter::SkippedState);
+        }
+        // SAFETY: the state area has STATE_BYTES bytes, enough as just checked; bytes 464..512 and the header are
+        // copied so that xsave, which does not write them, leaves a valid area.
+        unsafe {
+            let to = thread.state_at as *mut u8;
+            core::ptr::copy_nonoverlapping(state, to, 576);
+            core::ptr::write_bytes(to.add(512), 0, 64);
+            (to.add(size as usize) as *mut u32).write_unaligned(MAGIC2);
+        }
+        thread.state_features = features;
+        thread.frame.fpstate = thread.state_at;
+        Ok(())
+    }
+
+    /// Makes sure that the cache holds no stale copy, and that `pc` can be copied.
+    fn check_code(&self, pc: u64) -> Result<(), Counter> {
+        let mut translator = self.translator.lock();
+        let full = self.flush_wanted.load(Acquire) != 0;
+        let changed = translator.code.refresh() == Check::Changed;
+        if changed || full {
+            if self.active.load(Acquire) != 0 {
+                // Somebody runs in the copy: no new burst until it is empty.
+                self.flush_wanted.store(1, Relaxed);
+                return Err(Counter::SkippedCode);
+            }
+            translator.flush(self);
+            self.flush_wanted.store(0, Relaxed);
+        }
+        match translator.code.find(pc) {
+            Some(range) if range.cacheable => Ok(()),
+            _ => Err(Counter::SkippedCode),
+        }
+    }
+
+    /// The thread goes native at `pc`; everything it has is in its context.
+    pub fn leave(&self, thread: &mut Thread, pc: u64, cause: Cause) -> ! {
+        self.end_burst(thread, pc, cause);
+        self.fill_frame(thread, pc);
+        // SAFETY: gs held nothing of the program.
+        unsafe { process::set_gs_base(thread.old_gs as usize) };
+        // SAFETY: the frame is complete.
+        unsafe { entry::sonde_go_native(thread) }
+    }
+
+    /// Puts the program's registers into the frame.
+    pub fn fill_frame(&self, thread: &mut Thread, pc: u64) {
+        let g = &thread.gpr;
+        let r = &mut thread.frame.regs;
+        r.rax = g[0];
+        r.rcx = g[1];
+        r.rdx = g[2];
+        r.rbx = g[3];
+        r.rsp = g[4];
+        r.rbp = g[5];
+        r.rsi = g[6];
+        r.rdi = g[7];
+        r.r8_15[..6].copy_from_slice(&g[8..14]);
+        r.r8_15[6] = thread.app_r14;
+        r.r8_15[7] = thread.app_r15;
+        r.rflags = thread.flags;
+        r.rip = pc;
+    }
+
+    /// Books the end of a burst. The mask and registers are the caller's business.
+    pub fn end_burst(&self, thread: &mut Thread, pc: u64, cause: Cause) {
+        let now = tsc();
+        self.mark(thread, Kind::End, &[now, cause as u64, pc], false);
+        self.publish(thread);
+        self.control().count(Counter::BurstTicks, now.wrapping_sub(thread.began));
+        self.control().count(ended_by(cause), 1);
+        if cause == Cause::CacheFull {
+            self.flush_wanted.store(1, Relaxed);
+        }
+        self.release_faults();
+        thread.active.store(0, Relaxed);
+        self.active.fetch_sub(1, AcqRel);
+    }
+}
+
+/// The counter of a cause.
+pub fn ended_by(cause: Cause) -> Counter {
+    match cause {
+        Cause::Checks => Counter::EndedByChecks,
+        Cause::Syscall => Counter::EndedBySyscall,
+        Cause::Instruction => Counter::EndedByInstruction,
+        Cause::Code => Counter::EndedByCode,
+        Cause::Fault => Counter::EndedByFault,
+        Cause::CacheFull => Counter::EndedByCacheFull,
+        Cause::Buffers => Counter::EndedByBuffers,
+        Cause::Stop | Cause::Exit => Counter::EndedByStop,
+    }
+}
+
+/// The copy asks for something; see [`why`]. Returns where in the copy to go on.
+///
+/// # Safety
+/// `thread` is the context of the calling thread, whose registers it holds.
+pub unsafe fn entered(thread: *mut Thread, arg: u64, reason: u64) -> u64 {
+    let Some(engine) = engine() else {
+        // The copy cannot run without an engine.
+        loop {
+            core::hint::spin_loop();
+        }
+    };
+    // SAFETY: the assembly passes the context of this thread, which nobody else touches while it is here.
+    let thread = unsafe { &mut *thread };
+    let mut translator = engine.translator.lock();
+    let exit = if matches!(reason, why::MISS | why::END_INDIRECT) {
+        None
+    } else {
+        translator.cache.exit(arg as u32)
+    };
+    let pc = exit.map_or(arg, |e| e.target);
+    match reason {
+        why::END_DIRECT | why::END_INDIRECT => {
+            drop(translator);
+            engine.checks_used_up(thread, pc)
+        }
+        why::LEAVE => {
+            drop(translator);
+            let syscall = exit.is_some_and(|e| e.kind == 6);
+            engine.not_copied(thread, pc, if syscall { Cause::Syscall } else { Cause::Instruction })
+        }
+        _ => match translator.copy_of(engine, pc) {
+            Ok(sb) => {
+                match exit {
+                    Some(exit) => translator.cache.link(&exit, &sb),
+                    None => translator.cache.remember_indirect(&sb),
+                }
+                sb.at + u64::from(sb.body)
+            }
+            Err(cause) => {
+                drop(translator);
+                engine.not_copied(thread, pc, cause)
+            }
+        },
+    }
+}
+
+impl Engine {
+    fn checks_used_up(&self, thread: &mut Thread, pc: u64) -> u64 {
+        self.leave(thread, pc, Cause::Checks)
+    }
+
+    fn not_copied(&self, thread: &mut Thread, pc: u64, cause: Cause) -> u64 {
+        self.leave(thread, pc, cause)
+    }
+}

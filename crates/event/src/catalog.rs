@@ -1,0 +1,223 @@
+//! The static side: superblocks, their blocks, and the paths that can be taken through them.
+
+use crate::error::StreamError;
+use sonde_wire::descriptor::{HEAD_WORDS, Head};
+use sonde_x64::memory::Reference;
+use sonde_x64::plan::{Detail, ExitKind, Insn, Limits, NoSink, Plan, Planner};
+
+/// A basic block: instructions up to and including a branch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Block {
+    /// The program's pc.
+    pub pc: u64,
+    /// Bytes.
+    pub len: u32,
+    /// Index of its first instruction in the superblock.
+    pub first: u16,
+    /// Instructions.
+    pub insns: u16,
+}
+
+/// One way through a superblock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Path {
+    /// Index of the superblock in the catalog.
+    pub superblock: u32,
+    /// Why it ends.
+    pub kind: ExitKind,
+    /// Instructions executed.
+    pub insns: u16,
+    /// Blocks executed; the last one may be cut short.
+    pub blocks: u16,
+    /// References made.
+    pub refs: u16,
+    /// Words of its record.
+    pub words: u16,
+    /// Next pc, if it is always the same.
+    pub target: u64,
+    /// Loads among the references (repeated ones count once).
+    pub loads: u16,
+}
+
+/// A superblock with everything that is known about it.
+#[derive(Clone, Debug)]
+pub struct Superblock {
+    /// The program's pc.
+    pub pc: u64,
+    /// Number of its first exit.
+    pub first_exit: u32,
+    /// Exits.
+    pub exits: u16,
+    /// Generation of the program's mappings in which it was made.
+    pub generation: u32,
+    /// Instructions.
+    pub insns: Vec<Insn>,
+    /// Blocks.
+    pub blocks: Vec<Block>,
+    /// References.
+    pub refs: Vec<Reference>,
+    /// Whether a reference depends on something other than plain words (repeats, next pc, several words).
+    pub has_special: bool,
+}
+
+/// All superblocks seen, and the paths by exit number.
+pub struct Catalog {
+    planner: Planner,
+    superblocks: Vec<Superblock>,
+    paths: Vec<Option<Path>>,
+}
+
+impl Catalog {
+    /// An empty catalog for a stream recorded with this detail.
+    pub fn new(detail: Detail) -> Catalog {
+        Catalog {
+            planner: Planner::new(detail, Limits::default()),
+            superblocks: Vec::new(),
+            paths: Vec::new(),
+        }
+    }
+
+    /// The path of an exit number.
+    #[inline]
+    pub fn path(&self, exit: u32) -> Option<&Path> {
+        self.paths.get(exit as usize)?.as_ref()
+    }
+
+    /// A superblock by its index.
+    #[inline]
+    pub fn superblock(&self, index: u32) -> Option<&Superblock> {
+        self.superblocks.get(index as usize)
+    }
+
+    /// The superblock that holds an exit number.
+    pub fn superblock_of_exit(&self, exit: u32) -> Option<&Superblock> {
+        self.superblock(self.path(exit)?.superblock)
+    }
+
+    /// All superblocks.
+    pub fn superblocks(&self) -> &[Superblock] {
+        &self.superblocks
+    }
+
+    /// Adds one description (whole words, as published by the probe).
+    pub fn add(&mut self, words: &[u64]) -> Result<(), StreamError> {
+        let index = self.superblocks.len();
+        let bad = |what| StreamError::BadDescription { index, what };
+        let head: &[u64; HEAD_WORDS] = words.first_chunk().ok_or(bad("shorter than its head"))?;
+        let head = Head::decode(head);
+        if head.bytes as usize != words.len() * 8 {
+            return Err(bad("its length does not match"));
+        }
+        let segments =
+            segments(&words[HEAD_WORDS..], head.segments as usize).ok_or(bad("its code is cut off"))?;
+        let mut plan = Plan::default();
+        let mut fetch = |at: u64| {
+            let (start, bytes) =
+                segments.iter().find(|(s, b)| *s <= at && at < s.wrapping_add(b.len() as u64))?;
+            bytes.get((at - start) as usize..)
+        };
+        self.planner.plan(head.pc, head.insns as usize, &mut fetch, &mut plan, &mut NoSink);
+        if plan.insns.len() != head.insns as usize || plan.exits.len() != head.exits as usize {
+            return Err(bad("its code does not give the plan it was published with"));
+        }
+        self.insert(&head, plan)
+    }
+
+    fn insert(&mut self, head: &Head, plan: Plan) -> Result<(), StreamError> {
+        let index = self.superblocks.len();
+        let end = head.first_exit as usize + plan.exits.len();
+        if head.first_exit as usize > self.paths.len() + (1 << 24) {
+            return Err(StreamError::BadDescription { index, what: "its exit number is out of order" });
+        }
+        let blocks = blocks_of(&plan.insns);
+        if self.paths.len() < end {
+            self.paths.resize(end, None);
+        }
+        for (i, exit) in plan.exits.iter().enumerate() {
+            let last = i + 1 == plan.exits.len();
+            let kind = if last { kind_from(head.last_kind).unwrap_or(exit.kind) } else { exit.kind };
+            let loads = plan.refs[..exit.refs as usize]
+                .iter()
+                .filter(|r| r.access == sonde_x64::memory::Access::Load);
+            self.paths[head.first_exit as usize + i] = Some(Path {
+                superblock: index as u32,
+                kind,
+                insns: exit.insns,
+                blocks: blocks.iter().filter(|b| b.first < exit.insns).count() as u16,
+                refs: exit.refs,
+                words: exit.words,
+                target: exit.target,
+                loads: loads.count() as u16,
+            });
+        }
+        self.superblocks.push(Superblock {
+            pc: head.pc,
+            first_exit: head.first_exit,
+            exits: head.exits,
+            generation: head.generation,
+            has_special: plan.refs.iter().any(special),
+            insns: plan.insns,
+            blocks,
+            refs: plan.refs,
+        });
+        Ok(())
+    }
+}
+
+fn special(r: &Reference) -> bool {
+    r.repeat != sonde_x64::memory::Repeat::Once || r.address.is_none()
+}
+
+/// The segments of a description: start address and bytes.
+fn segments(mut words: &[u64], count: usize) -> Option<Vec<(u64, Vec<u8>)>> {
+    if words.len() < 2 * count {
+        return None;
+    }
+    let (table, code) = words.split_at(2 * count);
+    words = code;
+    let mut segments = Vec::with_capacity(count);
+    for entry in table.chunks_exact(2) {
+        let len = usize::try_from(entry[1]).ok()?;
+        let need = len.div_ceil(8);
+        if need > words.len() {
+            return None;
+        }
+        let (mine, rest) = words.split_at(need);
+        let mut bytes: Vec<u8> = mine.iter().flat_map(|w| w.to_le_bytes()).collect();
+        bytes.truncate(len);
+        segments.push((entry[0], bytes));
+        words = rest;
+    }
+    Some(segments)
+}
+
+fn blocks_of(insns: &[Insn]) -> Vec<Block> {
+    let mut blocks: Vec<Block> = Vec::new();
+    let mut open = false;
+    for (i, insn) in insns.iter().enumerate() {
+        match blocks.last_mut() {
+            Some(block) if open => {
+                block.len += u32::from(insn.len);
+                block.insns += 1;
+            }
+            _ => blocks.push(Block { pc: insn.pc, len: u32::from(insn.len), first: i as u16, insns: 1 }),
+        }
+        open = !insn.branch;
+    }
+    blocks
+}
+
+fn kind_from(code: u8) -> Option<ExitKind> {
+    const KINDS: [ExitKind; 9] = [
+        ExitKind::Taken,
+        ExitKind::Jump,
+        ExitKind::Call,
+        ExitKind::Return,
+        ExitKind::IndirectJump,
+        ExitKind::IndirectCall,
+        ExitKind::Syscall,
+        ExitKind::Native,
+        ExitKind::Fall,
+    ];
+    KINDS.get(code as usize).copied()
+}

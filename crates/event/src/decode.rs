@@ -1,0 +1,184 @@
+//! From logged words to the stream.
+
+use crate::catalog::{Catalog, Path};
+use crate::error::StreamError;
+use crate::reader::{Begin, End, Reader, Run};
+use sonde_wire::marker::{self, Cause, Kind};
+use sonde_x64::plan::Detail;
+
+/// What could not be read, so that nothing is lost silently.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Lost {
+    /// Buffers that were given up in the middle.
+    pub buffers: u64,
+    /// Words in them that were not read.
+    pub words: u64,
+}
+
+/// Decodes log buffers with the help of the descriptions that came with them.
+pub struct Decoder {
+    catalog: Catalog,
+    lost: Lost,
+}
+
+/// State of the thread whose buffer is read.
+struct Cursor {
+    tid: i32,
+    fs_base: u64,
+}
+
+impl Decoder {
+    /// A decoder for a stream recorded with this detail.
+    pub fn new(detail: Detail) -> Decoder {
+        Decoder { catalog: Catalog::new(detail), lost: Lost::default() }
+    }
+
+    /// The superblocks so far.
+    pub fn catalog(&self) -> &Catalog {
+        &self.catalog
+    }
+
+    /// What could not be read so far.
+    pub fn lost(&self) -> Lost {
+        self.lost
+    }
+
+    /// Takes one description.
+    pub fn describe(&mut self, words: &[u64]) -> Result<(), StreamError> {
+        self.catalog.add(words)
+    }
+
+    /// Reads one buffer of thread `tid`, whose fs base was `fs_base` where it starts in the middle of a burst; returns
+    /// the fs base at its end. On an error, what came before it was delivered and the rest is counted as lost.
+    pub fn log(
+        &mut self,
+        tid: i32,
+        fs_base: u64,
+        words: &[u64],
+        reader: &mut dyn Reader,
+    ) -> Result<u64, StreamError> {
+        let mut cursor = Cursor { tid, fs_base };
+        let mut at = 0;
+        while at < words.len() {
+            match self.record(&mut cursor, words, at, reader) {
+                Ok(next) => at = next,
+                Err(error) => {
+                    self.lost.buffers += 1;
+                    self.lost.words += (words.len() - at) as u64;
+                    return Err(error);
+                }
+            }
+        }
+        Ok(cursor.fs_base)
+    }
+
+    #[inline]
+    fn record(
+        &self,
+        cursor: &mut Cursor,
+        words: &[u64],
+        at: usize,
+        reader: &mut dyn Reader,
+    ) -> Result<usize, StreamError> {
+        let header = words[at] as u32;
+        if header >= marker::FIRST {
+            return self.marker(cursor, words, at, reader);
+        }
+        let exit = header.wrapping_sub(1);
+        let path = self.catalog.path(exit).ok_or(StreamError::UnknownExit { at, exit })?;
+        let superblock =
+            self.catalog.superblock(path.superblock).ok_or(StreamError::UnknownExit { at, exit })?;
+        let end = at + path.words as usize;
+        let own = words.get(at..end).ok_or(cut_off(words, at, path.words))?;
+        let next_pc = if path.target != 0 { Some(path.target) } else { self.pc_at(words, end) };
+        reader.run(&Run { superblock, path, words: own, tid: cursor.tid, fs_base: cursor.fs_base, next_pc });
+        Ok(end)
+    }
+
+    /// The pc that the record at `at` starts with, if it is there.
+    fn pc_at(&self, words: &[u64], at: usize) -> Option<u64> {
+        let header = *words.get(at)? as u32;
+        match marker::parse(header) {
+            Some((Kind::End, _)) => words.get(at + 3).copied(),
+            Some((Kind::Partial, n)) => {
+                let info = words.get(at + n as usize - 1)?;
+                Some(self.catalog.superblock_of_exit((info >> 32) as u32)?.pc)
+            }
+            Some(_) => None,
+            None => Some(self.catalog.superblock_of_exit(header.wrapping_sub(1))?.pc),
+        }
+    }
+
+    fn marker(
+        &self,
+        cursor: &mut Cursor,
+        words: &[u64],
+        at: usize,
+        reader: &mut dyn Reader,
+    ) -> Result<usize, StreamError> {
+        let header = words[at] as u32;
+        let (kind, len) = marker::parse(header).ok_or(StreamError::UnknownMarker { at, header })?;
+        let end = at + len as usize;
+        let body = words.get(at + 1..end).ok_or(cut_off(words, at, len))?;
+        let short = || cut_off(words, at, len);
+        match kind {
+            Kind::Begin => {
+                let [tid, time, fs_base, pc] = *body else { return Err(short()) };
+                *cursor = Cursor { tid: tid as i32, fs_base };
+                reader.begin(&Begin { tid: cursor.tid, time, pc });
+            }
+            Kind::End => {
+                let [time, cause, pc] = *body else { return Err(short()) };
+                let cause = Cause::ALL.get(cause as usize).copied().unwrap_or(Cause::Stop);
+                reader.end(&End { tid: cursor.tid, time, cause, pc });
+            }
+            Kind::FsBase => {
+                let [base] = *body else { return Err(short()) };
+                cursor.fs_base = base;
+            }
+            Kind::Partial => self.partial(cursor, &words[at..end], at, reader)?,
+            Kind::Syscall | Kind::Signal => {}
+        }
+        Ok(end)
+    }
+
+    fn partial(
+        &self,
+        cursor: &Cursor,
+        record: &[u64],
+        at: usize,
+        reader: &mut dyn Reader,
+    ) -> Result<(), StreamError> {
+        let info = record.last().copied().unwrap_or(0);
+        let (exit, done) = ((info >> 32) as u32, info as u16);
+        let unknown = StreamError::UnknownExit { at, exit };
+        let path = self.catalog.path(exit).ok_or(unknown.clone())?;
+        let superblock = self.catalog.superblock(path.superblock).ok_or(unknown)?;
+        let done = done.min(superblock.insns.len() as u16);
+        let refs = superblock.refs.iter().take_while(|r| r.insn < done);
+        let loads = refs.clone().filter(|r| r.access == sonde_x64::memory::Access::Load).count() as u16;
+        let path = Path {
+            insns: done,
+            blocks: superblock.blocks.iter().filter(|b| b.first < done).count() as u16,
+            refs: refs.count() as u16,
+            loads,
+            words: record.len() as u16,
+            kind: sonde_x64::plan::ExitKind::Native,
+            target: superblock.insns.get(done as usize).map_or(0, |i| i.pc),
+            ..*path
+        };
+        reader.run(&Run {
+            superblock,
+            path: &path,
+            words: record,
+            tid: cursor.tid,
+            fs_base: cursor.fs_base,
+            next_pc: None,
+        });
+        Ok(())
+    }
+}
+
+fn cut_off(words: &[u64], at: usize, need: u16) -> StreamError {
+    StreamError::CutOff { at, need: need as usize, have: words.len() - at }
+}

@@ -1,0 +1,249 @@
+//! The interface that every analysis implements, and what it gets to see.
+
+use crate::catalog::{Block, Path, Superblock};
+use sonde_wire::marker::Cause;
+use sonde_x64::memory::{Access, Repeat, Value};
+use sonde_x64::plan::Insn;
+
+/// A burst begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Begin {
+    /// Thread.
+    pub tid: i32,
+    /// Time stamp of the processor.
+    pub time: u64,
+    /// First pc.
+    pub pc: u64,
+}
+
+/// A burst ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct End {
+    /// Thread.
+    pub tid: i32,
+    /// Time stamp of the processor.
+    pub time: u64,
+    /// Why.
+    pub cause: Cause,
+    /// Where the program goes on natively.
+    pub pc: u64,
+}
+
+/// Reads a stream. All methods do nothing unless implemented.
+pub trait Reader {
+    /// A burst begins.
+    fn begin(&mut self, _begin: &Begin) {}
+    /// A path was executed.
+    fn run(&mut self, _run: &Run<'_>) {}
+    /// A burst ends.
+    fn end(&mut self, _end: &End) {}
+}
+
+impl<R: Reader + ?Sized> Reader for &mut R {
+    fn begin(&mut self, begin: &Begin) {
+        (**self).begin(begin);
+    }
+    fn run(&mut self, run: &Run<'_>) {
+        (**self).run(run);
+    }
+    fn end(&mut self, end: &End) {
+        (**self).end(end);
+    }
+}
+
+impl<A: Reader, B: Reader> Reader for (A, B) {
+    fn begin(&mut self, begin: &Begin) {
+        self.0.begin(begin);
+        self.1.begin(begin);
+    }
+    fn run(&mut self, run: &Run<'_>) {
+        self.0.run(run);
+        self.1.run(run);
+    }
+    fn end(&mut self, end: &End) {
+        self.0.end(end);
+        self.1.end(end);
+    }
+}
+
+/// One pass through a superblock.
+#[derive(Clone, Copy)]
+pub struct Run<'a> {
+    /// The superblock.
+    pub superblock: &'a Superblock,
+    /// The way taken through it.
+    pub path: &'a Path,
+    /// The logged words; word 0 is the header.
+    pub words: &'a [u64],
+    /// Thread.
+    pub tid: i32,
+    /// The thread's fs base.
+    pub fs_base: u64,
+    /// Where the thread went next, if that is known yet.
+    pub next_pc: Option<u64>,
+}
+
+/// A block and how much of it was executed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockRun {
+    /// The block.
+    pub block: Block,
+    /// Instructions executed; fewer than the block has if it was left by a fault.
+    pub insns: u16,
+}
+
+/// A memory reference with its address and value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ref {
+    /// Pc of the instruction.
+    pub pc: u64,
+    /// Direction.
+    pub access: Access,
+    /// Bytes of one repetition; 0 if the architecture does not say.
+    pub size: u16,
+    /// Address, if its form is supported.
+    pub address: Option<u64>,
+    /// Value, if recorded; of operands wider than 8 bytes the low 8 (see [`Run::wide_value`]).
+    pub value: Option<u64>,
+    /// How often, for repeated string instructions (may be 0); 1 otherwise.
+    pub count: u64,
+    /// Part of an atomic read-modify-write: the value is racy.
+    pub atomic: bool,
+    /// The access may not have happened (masked forms).
+    pub conditional: bool,
+}
+
+impl<'a> Run<'a> {
+    /// Instructions executed.
+    #[inline]
+    pub fn instructions(&self) -> u64 {
+        u64::from(self.path.insns)
+    }
+
+    /// The instructions executed.
+    #[inline]
+    pub fn insns(&self) -> &'a [Insn] {
+        &self.superblock.insns[..self.path.insns as usize]
+    }
+
+    /// The blocks executed, in order.
+    #[inline]
+    pub fn blocks(&self) -> impl Iterator<Item = BlockRun> + 'a {
+        let done = self.path.insns;
+        self.superblock.blocks[..self.path.blocks as usize]
+            .iter()
+            .map(move |b| BlockRun { block: *b, insns: b.insns.min(done - b.first) })
+    }
+
+    #[inline]
+    fn word(&self, index: u16) -> u64 {
+        self.words.get(index as usize).copied().unwrap_or(0)
+    }
+
+    /// The references made, in order.
+    #[inline]
+    pub fn references(&self) -> impl Iterator<Item = Ref> + '_ {
+        self.superblock.refs[..self.path.refs as usize].iter().map(move |r| {
+            let address = r.address.map(|a| {
+                let mut at = a.offset;
+                for term in a.terms.into_iter().flatten() {
+                    at = at.wrapping_add(self.word(term.word).wrapping_mul(u64::from(term.scale)));
+                }
+                if a.fs { at.wrapping_add(self.fs_base) } else { at }
+            });
+            let count = match r.repeat {
+                Repeat::Once => 1,
+                Repeat::Counted { before, after } => self.word(before).wrapping_sub(self.word(after)),
+            };
+            Ref {
+                pc: self.superblock.insns[r.insn as usize].pc,
+                access: r.access,
+                size: r.size,
+                address,
+                value: self.value(&r.value, r.size),
+                count,
+                atomic: r.atomic,
+                conditional: r.conditional,
+            }
+        })
+    }
+
+    fn value(&self, value: &Value, size: u16) -> Option<u64> {
+        let raw = match *value {
+            Value::Unknown => return None,
+            Value::Const(c) => c,
+            Value::Word { index, delta } => self.word(index).wrapping_add(delta),
+            Value::Words { first, .. } => self.word(first),
+            Value::NextPc => self.next_pc?,
+        };
+        Some(if size < 8 { raw & ((1 << (8 * u32::from(size))) - 1) } else { raw })
+    }
+
+    /// All words of the value of reference number `index`, for vector operands; empty if it is not recorded as such.
+    pub fn wide_value(&self, index: usize) -> &'a [u64] {
+        match self.superblock.refs.get(index).map(|r| r.value) {
+            Some(Value::Words { first, count }) => {
+                self.words.get(first as usize..first as usize + count as usize).unwrap_or(&[])
+            }
+            _ => &[],
+        }
+    }
+}
+
+/// Exact totals of a stream.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Bursts.
+    pub bursts: u64,
+    /// Superblock passes.
+    pub runs: u64,
+    /// Blocks.
+    pub blocks: u64,
+    /// Instructions; a repeated string instruction counts once.
+    pub instructions: u64,
+    /// Loads; each repetition counts.
+    pub loads: u64,
+    /// Stores; each repetition counts.
+    pub stores: u64,
+    /// References whose address form is not supported.
+    pub without_address: u64,
+}
+
+impl Counts {
+    /// Blocks and references together.
+    pub fn events(&self) -> u64 {
+        self.blocks + self.loads + self.stores
+    }
+}
+
+/// The reader that counts.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Count {
+    /// What was counted so far.
+    pub counts: Counts,
+}
+
+impl Reader for Count {
+    fn begin(&mut self, _: &Begin) {
+        self.counts.bursts += 1;
+    }
+
+    fn run(&mut self, run: &Run<'_>) {
+        let c = &mut self.counts;
+        c.runs += 1;
+        c.blocks += u64::from(run.path.blocks);
+        c.instructions += run.instructions();
+        if !run.superblock.has_special {
+            c.loads += u64::from(run.path.loads);
+            c.stores += u64::from(run.path.refs - run.path.loads);
+            return;
+        }
+        for r in run.references() {
+            match r.access {
+                Access::Load => c.loads += r.count,
+                Access::Store => c.stores += r.count,
+            }
+            c.without_address += u64::from(r.address.is_none());
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! Outside the program: starts it with the probe inside, drives the trigger, reads what the probe logs, and watches
+//! for the end.
+//!
+//! [`Session::start`] makes the shared memory, starts the program stopped at its first instruction, places the probe
+//! and lets it go; [`Session::serve`] feeds the stream to a reader until the program is gone.
+//!
+//! Duties of the caller: call from a process that may have children, from one thread at a time. Non-goals: what is
+//! done with the stream.
+
+mod error;
+mod image;
+mod options;
+mod perf;
+mod place;
+mod program;
+mod ptrace;
+mod serve;
+mod session;
+mod shared;
+mod threads;
+
+pub use error::LaunchError;
+pub use options::{Loader, Options, Policy, Trigger};
+pub use program::Program;
+pub use serve::{Exit, Totals};
+pub use session::{Session, Setup};

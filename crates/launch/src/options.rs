@@ -1,0 +1,83 @@
+//! What to record, and when.
+
+use sonde_event::Detail;
+use std::time::Duration;
+
+/// When to record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Policy {
+    /// Bursts of `checks` checks, about every `period` of a thread's CPU time.
+    Bursts {
+        /// CPU time between bursts.
+        period: Duration,
+        /// Checks per burst.
+        checks: u64,
+    },
+    /// Everything, from the first instruction to the last.
+    Always,
+    /// `gap` checks without recording, then `checks` with it, counted in the code (paper 4).
+    Counter {
+        /// nCheck0.
+        gap: u64,
+        /// nInstr0.
+        checks: u64,
+    },
+}
+
+/// What starts a burst.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trigger {
+    /// The best this machine allows.
+    Auto,
+    /// Perf events on the CPU clock.
+    Perf,
+    /// Timers on the CPU time of each thread.
+    Timer,
+}
+
+/// How the probe gets into the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loader {
+    /// The best this machine allows.
+    Auto,
+    /// Placed at exec through ptrace.
+    Ptrace,
+    /// By the dynamic loader (LD_PRELOAD).
+    Preload,
+}
+
+/// Everything that can be chosen for a run.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// When to record.
+    pub policy: Policy,
+    /// What to record.
+    pub detail: Detail,
+    /// What starts a burst.
+    pub trigger: Trigger,
+    /// How the probe gets in.
+    pub loader: Loader,
+    /// By how much the period varies at random, in thousandths of it.
+    pub random_gap: u32,
+    /// Limit on the memory of the probe: code cache, log buffers, descriptions.
+    pub max_memory: u64,
+    /// Seed of the random gaps.
+    pub seed: u64,
+}
+
+/// Default limit on the memory of the probe.
+pub const DEFAULT_MEMORY: u64 = 256 << 20;
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            policy: Policy::Bursts { period: Duration::from_millis(10), checks: 1000 },
+            detail: Detail::Values,
+            trigger: Trigger::Auto,
+            loader: Loader::Auto,
+            random_gap: 500,
+            max_memory: DEFAULT_MEMORY,
+            seed: 1,
+        }
+    }
+}

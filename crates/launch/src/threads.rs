@@ -1,0 +1,136 @@
+//! Keeps the trigger on every thread of the program.
+
+use crate::perf::Event;
+use crate::shared::SharedMemory;
+use std::collections::HashMap;
+use std::fs;
+use std::time::{Duration, Instant};
+
+/// Who raises the trigger.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Perf events held here.
+    Perf,
+    /// Timers armed inside; a new thread needs a first signal to arm its own.
+    Timer,
+}
+
+/// The threads that the trigger covers.
+pub struct Threads {
+    pid: i32,
+    kind: Kind,
+    signal: i32,
+    period_ns: u64,
+    jitter: u32,
+    random: u64,
+    known: HashMap<i32, Option<Event>>,
+    next_scan: Instant,
+    interval: Duration,
+    /// Threads that could not be covered.
+    pub uncovered: u64,
+}
+
+const FASTEST: Duration = Duration::from_millis(2);
+const SLOWEST: Duration = Duration::from_millis(50);
+
+impl Threads {
+    /// Starts with no thread known.
+    pub fn new(pid: i32, kind: Kind, signal: i32, shared: &SharedMemory) -> Threads {
+        let config = &shared.control().config;
+        Threads {
+            pid,
+            kind,
+            signal,
+            period_ns: config.period_ns.max(1000),
+            jitter: config.jitter,
+            random: config.seed | 1,
+            known: HashMap::new(),
+            next_scan: Instant::now(),
+            interval: FASTEST,
+            uncovered: 0,
+        }
+    }
+
+    /// Covers the first thread before it runs.
+    pub fn cover_first(&mut self) {
+        self.cover(self.pid);
+    }
+
+    /// Looks for new threads if it is time to; quickly while they change, seldom when they do not.
+    pub fn scan(&mut self, now: Instant) {
+        if now < self.next_scan {
+            return;
+        }
+        let before = self.known.len();
+        let tids: Vec<i32> = fs::read_dir(format!("/proc/{}/task", self.pid))
+            .map(|dir| dir.flatten().filter_map(|e| e.file_name().to_str()?.parse().ok()).collect())
+            .unwrap_or_default();
+        let changed = tids.iter().any(|t| !self.known.contains_key(t)) || tids.len() < before;
+        for tid in &tids {
+            if !self.known.contains_key(tid) {
+                self.cover(*tid);
+            }
+        }
+        self.known.retain(|tid, _| tids.contains(tid));
+        self.vary();
+        self.interval = if changed { FASTEST } else { (self.interval * 2).min(SLOWEST) };
+        self.next_scan = now + self.interval;
+    }
+
+    fn cover(&mut self, tid: i32) {
+        let event = match self.kind {
+            Kind::Perf => match Event::open(tid, self.signal, self.gap()) {
+                Ok(event) => Some(event),
+                Err(error) => {
+                    // A thread that is gone already is nothing to report.
+                    if error.raw_os_error() != Some(libc::ESRCH) {
+                        self.uncovered += 1;
+                    }
+                    None
+                }
+            },
+            Kind::Timer => {
+                if tid != self.pid && !is_running(self.pid, tid) {
+                    // A signal could interrupt a system call that it sleeps in; wait until it runs.
+                    return;
+                }
+                // SAFETY: sends a signal that the probe handles in every thread.
+                unsafe { libc::syscall(libc::SYS_tgkill, self.pid, tid, self.signal) };
+                None
+            }
+        };
+        self.known.insert(tid, event);
+    }
+
+    /// A period varied at random, so that bursts do not lock step with the program.
+    fn gap(&mut self) -> u64 {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        let span = self.period_ns / 1000 * u64::from(self.jitter);
+        if span == 0 { self.period_ns } else { self.period_ns - span + self.random % (2 * span) }
+    }
+
+    fn vary(&mut self) {
+        if self.kind != Kind::Perf || self.jitter == 0 {
+            return;
+        }
+        let known = std::mem::take(&mut self.known);
+        for event in known.values().flatten() {
+            let gap = self.gap();
+            event.set_period(gap.max(1000));
+        }
+        self.known = known;
+    }
+
+    /// Changes the mean period.
+    pub fn set_period(&mut self, period_ns: u64) {
+        self.period_ns = period_ns.max(1000);
+        self.vary();
+    }
+}
+
+/// Whether a thread is on a processor (or ready for one) rather than in a system call.
+fn is_running(pid: i32, tid: i32) -> bool {
+    fs::read_to_string(format!("/proc/{pid}/task/{tid}/syscall")).is_ok_and(|s| s.starts_with("running"))
+}

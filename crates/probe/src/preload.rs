@@ -1,0 +1,1 @@
+//! Coming in through the dynamic loader, where ptrace is forbidden.

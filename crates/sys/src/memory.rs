@@ -1,0 +1,90 @@
+//! Mappings and files.
+
+use crate::{Errno, syscall};
+
+/// Readable.
+pub const PROT_READ: usize = 1;
+/// Writable.
+pub const PROT_WRITE: usize = 2;
+/// Executable.
+pub const PROT_EXEC: usize = 4;
+/// Shared mapping.
+pub const MAP_SHARED: usize = 1;
+/// Private mapping.
+pub const MAP_PRIVATE: usize = 2;
+/// In the first 2 GiB.
+pub const MAP_32BIT: usize = 0x40;
+/// No file.
+pub const MAP_ANONYMOUS: usize = 0x20;
+/// Do not account for swap.
+pub const MAP_NORESERVE: usize = 0x4000;
+
+/// Maps memory at an address the kernel chooses (or near `hint`).
+pub fn mmap(hint: usize, len: usize, prot: usize, flags: usize, fd: i32) -> Result<usize, Errno> {
+    // SAFETY: a mapping at a place the kernel chooses overlaps nothing that exists; no MAP_FIXED is passed here.
+    unsafe { syscall(9, [hint, len, prot, flags & !0x10, fd as usize, 0]) }
+}
+
+/// Changes the protection of pages.
+///
+/// # Safety
+/// Nobody may rely on the protection the pages had.
+pub unsafe fn mprotect(addr: usize, len: usize, prot: usize) -> Result<(), Errno> {
+    // SAFETY: passed on to the caller.
+    unsafe { syscall(10, [addr, len, prot, 0, 0, 0]) }.map(|_| ())
+}
+
+/// Advises that the content of pages is no longer needed (MADV_DONTNEED = 4).
+///
+/// # Safety
+/// Nobody may need the content of these private pages.
+pub unsafe fn discard(addr: usize, len: usize) -> Result<(), Errno> {
+    // SAFETY: passed on to the caller.
+    unsafe { syscall(28, [addr, len, 4, 0, 0, 0]) }.map(|_| ())
+}
+
+/// Unmaps memory.
+///
+/// # Safety
+/// Nobody may use the memory any more.
+pub unsafe fn munmap(addr: usize, len: usize) -> Result<(), Errno> {
+    // SAFETY: passed on to the caller.
+    unsafe { syscall(11, [addr, len, 0, 0, 0, 0]) }.map(|_| ())
+}
+
+/// An open file that closes itself.
+pub struct File(i32);
+
+impl File {
+    /// Opens for reading, close-on-exec.
+    pub fn open(path: &core::ffi::CStr) -> Result<File, Errno> {
+        const O_CLOEXEC: usize = 0o2000000;
+        // SAFETY: the path is a C string; AT_FDCWD is -100.
+        let fd = unsafe { syscall(257, [-100isize as usize, path.as_ptr() as usize, O_CLOEXEC, 0, 0, 0]) }?;
+        Ok(File(fd as i32))
+    }
+
+    /// Reads some bytes.
+    pub fn read(&self, buf: &mut [u8]) -> Result<usize, Errno> {
+        // SAFETY: the buffer is valid for writes of its length.
+        unsafe { syscall(0, [self.0 as usize, buf.as_mut_ptr() as usize, buf.len(), 0, 0, 0]) }
+    }
+
+    /// Reads some bytes at an offset.
+    pub fn read_at(&self, buf: &mut [u8], offset: u64) -> Result<usize, Errno> {
+        // SAFETY: the buffer is valid for writes of its length.
+        unsafe { syscall(17, [self.0 as usize, buf.as_mut_ptr() as usize, buf.len(), offset as usize, 0, 0]) }
+    }
+}
+
+impl Drop for File {
+    fn drop(&mut self) {
+        close(self.0);
+    }
+}
+
+/// Closes a descriptor.
+pub fn close(fd: i32) {
+    // SAFETY: closing a descriptor number touches no memory.
+    let _ = unsafe { syscall(3, [fd as usize, 0, 0, 0, 0, 0]) };
+}

@@ -1,0 +1,13 @@
+//! What the probe inside a program and Sonde outside share: the layout of the shared memory.
+//!
+//! One file in memory holds the control page (configuration, counters, buffer states), a ring of superblock
+//! descriptions, and the log buffers. The program may die, or be killed, at any instruction, so whoever reads
+//! believes nothing: every length is checked against the bounds here.
+#![no_std]
+#![forbid(unsafe_code)]
+
+pub mod control;
+pub mod descriptor;
+pub mod marker;
+
+pub use control::{Buffer, Config, Control, Counter, Region, Regions, Shared};

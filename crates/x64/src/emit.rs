@@ -1,0 +1,447 @@
+//! Writes the instrumented copy of a superblock.
+//!
+//! Register convention of the copy: r15 points at the current log record, r14 is scratch, and the program's own r14
+//! and r15 live in the thread context behind gs ([`Layout`]). Two registers are stolen for good instead of spilled
+//! around each use, because then a load costs one store and a loop iteration no bookkeeping at all; r14 and r15 are
+//! the ones that compilers allocate last. Nothing here touches the flags. The record pointer moves only at exits, so
+//! that a record that meets the end of its buffer (a guard page) can be moved and the instruction restarted.
+
+use crate::asm::{Code, Gpr, LOG, Mem, RCX, TEMP};
+use crate::memory::{Operand, stolen};
+use crate::plan::{Exit, ExitKind, Log, Sink};
+use crate::rewrite;
+use alloc::vec::Vec;
+use iced_x86::{Encoder, Instruction, InstructionInfo, Mnemonic, OpKind};
+
+/// Places of the thread context (offsets from gs) and of the jump table that the copy uses.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Layout {
+    /// The program's r14.
+    pub app_r14: u32,
+    /// The program's r15.
+    pub app_r15: u32,
+    /// Where rcx is kept during lookups and checks.
+    pub save_rcx: u32,
+    /// Where rewritten instructions keep borrowed registers.
+    pub spill: [u32; 3],
+    /// Checks left in this burst.
+    pub checks: u32,
+    /// Pointer to the code that resolves a direct exit; r14d = exit number.
+    pub resolve: u32,
+    /// Pointer to the code that ends a burst at a direct exit; r14d = exit number.
+    pub end_direct: u32,
+    /// Pointer to the code that ends a burst at the pc in r14.
+    pub end_indirect: u32,
+    /// Pointer to the code that handles a system call or an instruction left to the program; r14d = exit number.
+    pub leave: u32,
+    /// Address (below 2 GiB) of the table of 65,536 entry points by the low bits of the pc.
+    pub table: u32,
+}
+
+impl Layout {
+    /// Where the program's own value of a stolen register lives.
+    pub fn home(&self, r: Gpr) -> u32 {
+        if r == LOG { self.app_r15 } else { self.app_r14 }
+    }
+}
+
+/// What else the copy does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mode {
+    /// Count checks and end at zero.
+    pub checks: bool,
+    /// Write the log at all (the checking version of counter mode does not).
+    pub record: bool,
+}
+
+/// A patchable jump of the copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// Position of the rel32.
+    pub at: usize,
+    /// Index of the exit within the superblock.
+    pub exit: usize,
+}
+
+/// Where one instruction lies in the copy.
+#[derive(Clone, Copy, Debug)]
+pub struct Spot {
+    /// The program's pc.
+    pub pc: u64,
+    /// First byte of its instrumentation.
+    pub start: usize,
+    /// First byte after the instruction itself took effect.
+    pub done: usize,
+    /// Where the rewritten instruction with its borrowed registers begins.
+    pub body: usize,
+    /// Registers borrowed besides r14, by spill slot.
+    pub borrowed: [Option<Gpr>; 3],
+}
+
+struct Pending {
+    jump: usize,
+    exit: Exit,
+    index: usize,
+}
+
+/// Emits one superblock after another; keeps its allocations between them.
+pub struct Emitter {
+    /// The code of the current superblock.
+    pub code: Code,
+    /// Its direct exits.
+    pub links: Vec<Link>,
+    /// Position of the body (the indirect entry comes before it).
+    pub body: usize,
+    /// Where each instruction lies.
+    pub spots: Vec<Spot>,
+    /// Where the code of each exit begins, after all effects of its instructions: position and exit index.
+    pub exit_spots: Vec<(usize, usize)>,
+    encoder: Encoder,
+    layout: Layout,
+    mode: Mode,
+    base: u64,
+    first_exit: u32,
+    exits: usize,
+    pending: Vec<Pending>,
+    mark: usize,
+    in_insn: bool,
+}
+
+impl Emitter {
+    /// An emitter for one layout and mode.
+    pub fn new(layout: Layout, mode: Mode) -> Emitter {
+        Emitter {
+            code: Code::default(),
+            links: Vec::new(),
+            body: 0,
+            spots: Vec::new(),
+            exit_spots: Vec::new(),
+            encoder: Encoder::new(64),
+            layout,
+            mode,
+            base: 0,
+            first_exit: 0,
+            exits: 0,
+            pending: Vec::new(),
+            mark: 0,
+            in_insn: false,
+        }
+    }
+
+    /// Starts the superblock of `pc`, to be placed at address `base`, whose first exit gets number `first_exit`.
+    pub fn start(&mut self, pc: u64, base: u64, first_exit: u32) {
+        self.code.bytes.clear();
+        self.links.clear();
+        self.spots.clear();
+        self.exit_spots.clear();
+        self.pending.clear();
+        self.base = base;
+        self.first_exit = first_exit;
+        self.exits = 0;
+        // Indirect entry: r14 = the pc that was asked for, rcx saved. The table is indexed by the low bits only, so
+        // the target compares; without flags: add the negative, jump if zero.
+        self.code.set(RCX, pc.wrapping_neg());
+        self.code.lea(RCX, &Mem { base: Some(RCX), index: Some((TEMP, 1)), disp: 0, fs: false });
+        let same = self.code.jrcxz();
+        self.code.gs_jump(self.layout.end_indirect + INDIRECT_MISS);
+        let here = self.code.here();
+        self.code.bind8(same, here);
+        self.code.gs_load(RCX, self.layout.save_rcx);
+        self.body = self.code.here();
+    }
+
+    /// The registers that the instruction at a position of the copy has borrowed, with their spill slots.
+    pub fn borrowed_at(&self, at: usize) -> impl Iterator<Item = (usize, Gpr)> + '_ {
+        let spot = self.spots.iter().find(|s| s.body <= at && at < s.done && s.done != usize::MAX);
+        spot.into_iter().flat_map(|s| s.borrowed.iter().enumerate().filter_map(|(i, r)| r.map(|r| (i, r))))
+    }
+
+    /// The exit whose code holds a position, if one does.
+    pub fn exit_at(&self, at: usize) -> Option<usize> {
+        let stub =
+            self.exit_spots.iter().filter(|(start, _)| *start <= at).max_by_key(|(start, _)| *start)?;
+        Some(stub.1)
+    }
+
+    /// Finishes the cold part: the stubs of the side exits.
+    pub fn finish(&mut self) {
+        for p in core::mem::take(&mut self.pending) {
+            let here = self.code.here();
+            self.code.bind32(p.jump, here);
+            self.direct_exit(&p.exit, p.index);
+        }
+    }
+
+    fn header(&mut self, exit: &Exit, index: usize) {
+        self.exit_spots.push((self.code.here(), index));
+        if self.mode.record {
+            self.code.log_header(self.first_exit + index as u32 + 1);
+            self.code.log_advance(exit.words);
+        }
+    }
+
+    /// Counts a check down; when none is left goes to `end` with r14 as it is or set to the exit number.
+    fn check(&mut self, number: Option<u32>) {
+        if !self.mode.checks {
+            return;
+        }
+        let l = self.layout;
+        self.code.gs_store(l.save_rcx, RCX);
+        self.code.gs_load(RCX, l.checks);
+        self.code.lea(RCX, &Mem { base: Some(RCX), index: None, disp: -1, fs: false });
+        self.code.gs_store(l.checks, RCX);
+        let end = self.code.jrcxz();
+        self.code.gs_load(RCX, l.save_rcx);
+        let on = self.code.jmp();
+        let here = self.code.here();
+        self.code.bind8(end, here);
+        self.code.gs_load(RCX, l.save_rcx);
+        match number {
+            Some(n) => {
+                self.code.set(TEMP, u64::from(n));
+                self.code.gs_jump(l.end_direct);
+            }
+            None => self.code.gs_jump(l.end_indirect),
+        }
+        let here = self.code.here();
+        self.code.bind32(on, here);
+    }
+
+    fn direct_exit(&mut self, exit: &Exit, index: usize) {
+        self.header(exit, index);
+        let number = self.first_exit + index as u32;
+        if matches!(exit.kind, ExitKind::Syscall | ExitKind::Native) {
+            self.code.set(TEMP, u64::from(number));
+            self.code.gs_jump(self.layout.leave);
+            return;
+        }
+        if exit.check {
+            self.check(Some(number));
+        }
+        let at = self.code.patchable_jump(self.base);
+        let here = self.code.here();
+        self.code.bind32(at, here);
+        self.code.set(TEMP, u64::from(number));
+        self.code.gs_jump(self.layout.resolve);
+        self.links.push(Link { at, exit: index });
+    }
+
+    /// Goes where r14 says.
+    fn indirect_exit(&mut self, exit: &Exit, index: usize) {
+        self.header(exit, index);
+        if exit.check {
+            self.check(None);
+        }
+        self.code.gs_store(self.layout.save_rcx, RCX);
+        self.code.low16_of_temp_to_rcx();
+        self.code.jump_table_rcx(self.layout.table);
+    }
+
+    /// `operand` with the stolen register replaced by r14, which is loaded first. None if that cannot be done.
+    fn reachable(&mut self, operand: &Operand) -> Option<Mem> {
+        match *operand {
+            Operand::Unsupported => None,
+            Operand::Absolute { address, fs } => {
+                self.code.set(TEMP, address);
+                Some(Mem { base: Some(TEMP), index: None, disp: 0, fs })
+            }
+            Operand::Registers(mut m) => {
+                if let Some(b) = m.base.filter(|b| stolen(*b)) {
+                    self.code.gs_load(TEMP, self.layout.home(b));
+                    m.base = Some(TEMP);
+                } else if let Some((i, s)) = m.index.filter(|(i, _)| stolen(*i)) {
+                    self.code.gs_load(TEMP, self.layout.home(i));
+                    m.index = Some((TEMP, s));
+                }
+                Some(m)
+            }
+        }
+    }
+
+    /// The target of an indirect jump or call into r14.
+    fn target(&mut self, insn: &Instruction) -> bool {
+        if insn.op0_kind() == OpKind::Register {
+            let Some(r) = crate::symbolic::gpr(insn.op0_register()) else { return false };
+            if stolen(r) {
+                self.code.gs_load(TEMP, self.layout.home(r));
+            } else {
+                self.code.lea(TEMP, &Mem { base: Some(r), index: None, disp: 0, fs: false });
+            }
+            return true;
+        }
+        let operand = Operand::explicit(insn);
+        if operand.both_stolen() {
+            return false;
+        }
+        let Some(mem) = self.reachable(&operand) else { return false };
+        self.code.load(TEMP, &mem, 8);
+        true
+    }
+}
+
+/// The pointer that handles an indirect branch with no copy yet lies right behind the one that ends a burst.
+pub const INDIRECT_MISS: u32 = 8;
+
+impl Sink for Emitter {
+    fn begin(&mut self, insn: &Instruction) {
+        self.mark = self.code.here();
+        self.in_insn = true;
+        let start = self.code.here();
+        self.spots.push(Spot {
+            pc: insn.ip(),
+            start,
+            done: usize::MAX,
+            body: usize::MAX,
+            borrowed: [None; 3],
+        });
+    }
+
+    fn rollback(&mut self) {
+        self.code.bytes.truncate(self.mark);
+        self.spots.pop();
+    }
+
+    fn log(&mut self, log: &Log) {
+        if !self.mode.record {
+            return;
+        }
+        match *log {
+            Log::Gpr { word, reg } if stolen(reg) => {
+                self.code.gs_load(TEMP, self.layout.home(reg));
+                self.code.log_gpr(word, TEMP);
+            }
+            Log::Gpr { word, reg } => self.code.log_gpr(word, reg),
+            Log::Sum { word, base, index, scale } => {
+                let sum = Operand::Registers(Mem {
+                    base: Some(base),
+                    index: Some((index, scale)),
+                    disp: 0,
+                    fs: false,
+                });
+                if let Some(m) = self.reachable(&sum) {
+                    self.code.lea(TEMP, &m);
+                    self.code.log_gpr(word, TEMP);
+                }
+            }
+            Log::Memory { word, operand, size } => {
+                for piece in 0..u16::from(size).div_ceil(8) {
+                    let Some(mut m) = self.reachable(&operand) else { return };
+                    m.disp += i32::from(piece) * 8;
+                    self.code.load(TEMP, &m, size.min(8));
+                    self.code.log_gpr(word + piece, TEMP);
+                }
+            }
+            Log::Vector { word, reg, bytes, vex: true } => self.code.log_vex(word, reg, bytes),
+            Log::Vector { word, reg, bytes, vex: false } => self.code.log_xmm(word, reg, bytes),
+        }
+    }
+
+    fn insn(&mut self, insn: &Instruction, bytes: &[u8], info: &InstructionInfo) -> bool {
+        let before = self.code.here();
+        if rewrite::is_verbatim(insn, info) {
+            self.code.raw(bytes);
+        } else if !rewrite::rewrite(&mut self.code, &mut self.encoder, &self.layout, insn, info) {
+            self.code.bytes.truncate(before);
+            return false;
+        }
+        let here = self.code.here();
+        if let Some(spot) = self.spots.last_mut() {
+            spot.done = here;
+            spot.body = before;
+            for (slot, reg) in rewrite::borrowed(insn, info) {
+                spot.borrowed[slot] = Some(reg);
+            }
+        }
+        true
+    }
+
+    fn side_exit(&mut self, insn: &Instruction, exit: &Exit) -> bool {
+        let jump = match insn.mnemonic() {
+            Mnemonic::Jrcxz | Mnemonic::Loop | Mnemonic::Loope | Mnemonic::Loopne => {
+                // These have a short displacement only: hop over a jump.
+                let opcode = match insn.mnemonic() {
+                    Mnemonic::Jrcxz => 0xe3,
+                    Mnemonic::Loop => 0xe2,
+                    Mnemonic::Loope => 0xe1,
+                    _ => 0xe0,
+                };
+                self.code.raw(&[opcode, 2, 0xeb, 5]);
+                self.code.jmp()
+            }
+            _ => self.code.jcc(condition(insn)),
+        };
+        let index = self.exits;
+        self.exits += 1;
+        self.pending.push(Pending { jump, exit: *exit, index });
+        true
+    }
+
+    fn last_exit(&mut self, insn: Option<&Instruction>, exit: &Exit) -> bool {
+        let index = self.exits;
+        let ok = match (exit.kind, insn) {
+            (ExitKind::Call, Some(insn)) => {
+                self.code.set(TEMP, insn.next_ip());
+                self.code.push(TEMP);
+                self.direct_exit(exit, index);
+                true
+            }
+            (ExitKind::Return, Some(insn)) => {
+                let pop = insn.stack_pointer_increment();
+                self.code.load(TEMP, &Mem { base: Some(4), index: None, disp: 0, fs: false }, 8);
+                self.code.lea(4, &Mem { base: Some(4), index: None, disp: pop, fs: false });
+                self.indirect_exit(exit, index);
+                true
+            }
+            (ExitKind::IndirectJump, Some(insn)) => {
+                let ok = self.target(insn);
+                if ok {
+                    self.indirect_exit(exit, index);
+                }
+                ok
+            }
+            (ExitKind::IndirectCall, Some(insn)) => {
+                let ok = self.target(insn);
+                if ok {
+                    self.code.gs_store(self.layout.spill[0], TEMP);
+                    self.code.set(TEMP, insn.next_ip());
+                    self.code.push(TEMP);
+                    self.code.gs_load(TEMP, self.layout.spill[0]);
+                    self.indirect_exit(exit, index);
+                }
+                ok
+            }
+            _ => {
+                self.direct_exit(exit, index);
+                true
+            }
+        };
+        if ok {
+            self.exits += 1;
+            self.finish();
+        }
+        ok
+    }
+}
+
+/// The hardware condition code of a conditional jump.
+fn condition(insn: &Instruction) -> u8 {
+    use iced_x86::ConditionCode as C;
+    match insn.condition_code() {
+        C::o => 0,
+        C::no => 1,
+        C::b => 2,
+        C::ae => 3,
+        C::e => 4,
+        C::ne => 5,
+        C::be => 6,
+        C::a => 7,
+        C::s => 8,
+        C::ns => 9,
+        C::p => 10,
+        C::np => 11,
+        C::l => 12,
+        C::ge => 13,
+        C::le => 14,
+        _ => 15,
+    }
+}

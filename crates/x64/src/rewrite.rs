@@ -1,0 +1,191 @@
+//! Rewrites an instruction of the program so that it runs in the copy: the stolen registers and rip-relative
+//! operands are replaced by scratch registers.
+
+use crate::asm::{Code, Gpr, TEMP};
+use crate::emit::Layout;
+use crate::memory::{directions, stolen};
+use crate::symbolic::gpr;
+use iced_x86::{Encoder, Instruction, InstructionInfo, OpKind, Register};
+
+const R64: [Register; 16] = [
+    Register::RAX,
+    Register::RCX,
+    Register::RDX,
+    Register::RBX,
+    Register::RSP,
+    Register::RBP,
+    Register::RSI,
+    Register::RDI,
+    Register::R8,
+    Register::R9,
+    Register::R10,
+    Register::R11,
+    Register::R12,
+    Register::R13,
+    Register::R14,
+    Register::R15,
+];
+
+/// The part of register `to` that has the same width as `like`.
+fn same_width(like: Register, to: Gpr) -> Register {
+    let full = R64[to as usize];
+    let number = to as u32;
+    match like.size() {
+        8 => full,
+        4 => Register::EAX + number,
+        2 => Register::AX + number,
+        // The low bytes are AL CL DL BL, then (after AH CH DH BH) SPL BPL SIL DIL R8L ...
+        _ if number < 4 => Register::AL + number,
+        _ => Register::SPL + (number - 4),
+    }
+}
+
+/// What stands in for one operand register.
+#[derive(Clone, Copy)]
+struct Stand {
+    /// The program's register; none for a rip-relative address.
+    original: Option<Gpr>,
+    /// The scratch register.
+    scratch: Gpr,
+    reads: bool,
+    writes: bool,
+}
+
+/// Whether an instruction can be copied as it is.
+pub fn is_verbatim(insn: &Instruction, info: &InstructionInfo) -> bool {
+    !insn.is_ip_rel_memory_operand()
+        && !info.used_registers().iter().any(|u| gpr(u.register()).is_some_and(stolen))
+}
+
+/// Which stand-ins an instruction needs, at most three.
+fn stands(insn: &Instruction, info: &InstructionInfo) -> Option<([Stand; 3], usize)> {
+    let none = Stand { original: None, scratch: 0, reads: false, writes: false };
+    let mut stands = [none; 3];
+    let mut n = 0;
+    for r in [crate::asm::LOG, TEMP] {
+        let mut stand = Stand { original: Some(r), ..none };
+        for used in info.used_registers().iter().filter(|u| gpr(u.register()) == Some(r)) {
+            let (reads, writes, conditional) = directions(used.access());
+            // A narrow or conditional write keeps the rest of the register, so that it reads too.
+            stand.reads |= reads
+                || writes && (conditional || used.register().size() < 4 || is_conditional(used.access()));
+            stand.writes |= writes;
+        }
+        if stand.reads || stand.writes {
+            stands[n] = stand;
+            n += 1;
+        }
+    }
+    if insn.is_ip_rel_memory_operand() {
+        stands[n] = Stand { reads: true, ..none };
+        n += 1;
+    }
+    let mut taken: u32 = 1 << 4 | 1 << 14 | 1 << 15;
+    let mut high_byte = false;
+    for used in info.used_registers() {
+        high_byte |= matches!(used.register(), Register::AH | Register::BH | Register::CH | Register::DH);
+        if let Some(r) = gpr(used.register()) {
+            taken |= 1 << r;
+        }
+    }
+    for op in 0..insn.op_count() {
+        let r = insn.op_register(op);
+        high_byte |= insn.op_kind(op) == OpKind::Register
+            && matches!(r, Register::AH | Register::BH | Register::CH | Register::DH);
+    }
+    for (i, stand) in stands[..n].iter_mut().enumerate() {
+        if i == 0 && !high_byte {
+            stand.scratch = TEMP;
+            continue;
+        }
+        // High-byte registers cannot be encoded together with r8..r15.
+        let free = (0..if high_byte { 8 } else { 14 }).find(|r| taken & (1 << r) == 0)?;
+        taken |= 1 << free;
+        stand.scratch = free;
+    }
+    Some((stands, n))
+}
+
+fn is_conditional(access: iced_x86::OpAccess) -> bool {
+    use iced_x86::OpAccess;
+    matches!(access, OpAccess::CondWrite | OpAccess::ReadCondWrite)
+}
+
+/// Emits the rewritten instruction with its preparation and clean-up. False if there is no such form.
+pub fn rewrite(
+    code: &mut Code,
+    encoder: &mut Encoder,
+    layout: &Layout,
+    insn: &Instruction,
+    info: &InstructionInfo,
+) -> bool {
+    let Some((stands, n)) = stands(insn, info) else { return false };
+    let stands = &stands[..n];
+    let new = replace(insn, stands);
+    let mut spill = 0;
+    for stand in stands {
+        if stand.scratch != TEMP {
+            code.gs_store(layout.spill[spill], stand.scratch);
+            spill += 1;
+        }
+        match stand.original {
+            Some(r) if stand.reads => code.gs_load(stand.scratch, layout.home(r)),
+            Some(_) => {}
+            None => code.set(stand.scratch, insn.memory_displacement64()),
+        }
+    }
+    if encoder.encode(&new, 0).is_err() {
+        return false;
+    }
+    let bytes = encoder.take_buffer();
+    code.raw(&bytes);
+    let mut bytes = bytes;
+    bytes.clear();
+    encoder.set_buffer(bytes);
+    spill = 0;
+    for stand in stands {
+        if let (Some(r), true) = (stand.original, stand.writes) {
+            code.gs_store(layout.home(r), stand.scratch);
+        }
+        if stand.scratch != TEMP {
+            code.gs_load(stand.scratch, layout.spill[spill]);
+            spill += 1;
+        }
+    }
+    true
+}
+
+/// The scratch registers besides r14 that a rewritten instruction borrows, with the slots that hold their content
+/// meanwhile: what a fault in its middle has to put back.
+pub fn borrowed(insn: &Instruction, info: &InstructionInfo) -> impl Iterator<Item = (usize, Gpr)> + use<> {
+    let verbatim = is_verbatim(insn, info);
+    let found = if verbatim { None } else { stands(insn, info) };
+    let (stands, n) =
+        found.unwrap_or(([Stand { original: None, scratch: TEMP, reads: false, writes: false }; 3], 0));
+    stands.into_iter().take(n).filter(|s| s.scratch != TEMP).map(|s| s.scratch).enumerate()
+}
+
+/// Puts the scratch registers in place of all originals at once (a scratch register may be another's original).
+fn replace(insn: &Instruction, stands: &[Stand]) -> Instruction {
+    let mut new = *insn;
+    let stand_for = |r: Register| stands.iter().find(|s| s.original.is_some() && s.original == gpr(r));
+    for op in 0..insn.op_count() {
+        if insn.op_kind(op) == OpKind::Register
+            && let Some(stand) = stand_for(insn.op_register(op))
+        {
+            new.set_op_register(op, same_width(insn.op_register(op), stand.scratch));
+        }
+    }
+    if let Some(stand) = stand_for(insn.memory_base()) {
+        new.set_memory_base(same_width(insn.memory_base(), stand.scratch));
+    }
+    if let Some(stand) = stand_for(insn.memory_index()) {
+        new.set_memory_index(same_width(insn.memory_index(), stand.scratch));
+    }
+    if let Some(stand) = stands.iter().find(|s| s.original.is_none()) {
+        new.set_memory_base(R64[stand.scratch as usize]);
+        new.set_memory_displacement64(0);
+        new.set_memory_displ_size(0);
+    }
+    new
+}
