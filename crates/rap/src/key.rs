@@ -34,8 +34,9 @@ pub trait Key: Copy + Ord + Hash + Debug + Default + Send + Sync + 'static {
     fn coordinate(self, dim: usize) -> u128;
     /// The key with these coordinates, each cut to [`Key::DIM_BITS`]; missing ones are 0, further ones ignored.
     fn from_coordinates(coordinates: &[u128]) -> Self;
-    /// A well mixed 32-bit hash for the front tables; cheaper than hashing the code, since no bits are interleaved.
-    fn mix(self) -> u32;
+    /// A hash for the front tables, well mixed in its high bits; cheaper than hashing the code, since no bits are
+    /// interleaved.
+    fn mix(self) -> u64;
     /// Whether all `keys` are `self`.
     fn is_all_of(self, keys: &[Self]) -> bool {
         keys.iter().all(|&key| key == self)
@@ -45,8 +46,9 @@ pub trait Key: Copy + Ord + Hash + Debug + Default + Send + Sync + 'static {
 /// 2^64 divided by the golden ratio: multiplying by it spreads low and high bits into the top ones.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
-fn mix64(x: u64) -> u32 {
-    (x.wrapping_mul(GOLDEN) >> 32) as u32
+#[inline(always)]
+fn mix64(x: u64) -> u64 {
+    x.wrapping_mul(GOLDEN)
 }
 
 macro_rules! scalar_key {
@@ -75,8 +77,8 @@ macro_rules! scalar_key {
                 keys.iter().fold(0, |difference, key| difference | (key ^ self)) == 0
             }
             #[inline(always)]
-            fn mix(self) -> u32 {
-                let mix: fn($int) -> u32 = $mix;
+            fn mix(self) -> u64 {
+                let mix: fn($int) -> u64 = $mix;
                 mix(self)
             }
         }
@@ -112,7 +114,7 @@ macro_rules! tuple_key {
                 std::array::from_fn(|dim| coordinates.get(dim).map_or(0, |&c| c as $int))
             }
             #[inline(always)]
-            fn mix(self) -> u32 {
+            fn mix(self) -> u64 {
                 let folded = self.iter().fold(0u64, |acc, &x| acc.rotate_left(29) ^ u64::from(x));
                 mix64(folded)
             }

@@ -5,18 +5,21 @@
 //! stream always gives the same tree).
 
 mod chooser;
+mod filter;
 mod table;
 mod unlimited;
 
 use chooser::Chooser;
+use filter::Filter;
 use table::Table;
 use unlimited::Unlimited;
 
 use crate::config::Buffer;
 use crate::key::Key;
 
-/// Bytes of the automatic table: the size that measured best; see the design page.
-const AUTO_BYTES: usize = 32 << 10;
+/// Bytes of the automatic table and places of the automatic filter: the sizes that measured best; see the design page.
+const AUTO_BYTES: usize = 64 << 10;
+const AUTO_FILTER_BITS: u32 = 10;
 
 /// What stands before the tree.
 #[derive(Debug)]
@@ -25,10 +28,18 @@ pub(crate) enum Front<K> {
     None,
     /// A table for every event.
     Table(Table<K>),
-    /// A table that is passed by where it does not pay.
-    Auto(Table<K>, Chooser),
+    /// A table and a filter that are passed by where they do not pay.
+    Auto(Auto<K>),
     /// A map of everything.
     Unlimited(Unlimited<K>),
+}
+
+/// The parts of the automatic front.
+#[derive(Debug)]
+pub(crate) struct Auto<K> {
+    table: Table<K>,
+    filter: Filter<K>,
+    chooser: Chooser,
 }
 
 /// Which way the next block goes.
@@ -36,16 +47,22 @@ pub(crate) enum Front<K> {
 pub(crate) enum Way {
     /// Straight into the tree.
     Direct,
-    /// Through the table (or map).
+    /// Through the table (or map): equal events are combined.
     Combined,
+    /// Through the filter: hot values stay there, all others go straight into the tree.
+    Filtered,
 }
 
 impl<K: Key> Front<K> {
-    /// The front for this setting. `roomy`: whether memory allows the automatic table.
+    /// The front for this setting. `roomy`: whether memory allows the automatic one.
     pub fn new(buffer: Buffer, roomy: bool) -> Self {
         match buffer {
             Buffer::None => Front::None,
-            Buffer::Auto if roomy => Front::Auto(Table::new(AUTO_BYTES), Chooser::default()),
+            Buffer::Auto if roomy => Front::Auto(Auto {
+                table: Table::new(AUTO_BYTES),
+                filter: Filter::new(AUTO_FILTER_BITS),
+                chooser: Chooser::new(K::DIMS),
+            }),
             Buffer::Auto => Front::None,
             Buffer::Bytes(bytes) => Front::Table(Table::new(bytes)),
             Buffer::Unlimited => Front::Unlimited(Unlimited::default()),
@@ -56,39 +73,51 @@ impl<K: Key> Front<K> {
     pub fn bytes(&self) -> usize {
         match self {
             Front::None => 0,
-            Front::Table(table) | Front::Auto(table, _) => table.bytes(),
+            Front::Table(table) => table.bytes(),
+            Front::Auto(auto) => auto.table.bytes() + auto.filter.bytes(),
             Front::Unlimited(map) => map.bytes(),
         }
     }
 
     /// Whether runs of one key are to be looked for.
     pub fn finds_runs(&self) -> bool {
-        matches!(self, Front::Auto(..))
+        matches!(self, Front::Auto(_))
     }
 
     /// Which way the next block goes.
     pub fn way(&self) -> Way {
         match self {
             Front::None => Way::Direct,
-            Front::Auto(_, chooser) => chooser.way(),
+            Front::Auto(auto) => auto.chooser.way(),
             Front::Table(_) | Front::Unlimited(_) => Way::Combined,
         }
     }
 
-    /// Combines a block; what it displaces is left in `out`, which must have room for the block.
-    pub fn combine(&mut self, keys: &[K], out: &mut Vec<(K, u64)>) {
-        out.clear();
+    /// Takes a block in. What has to go into the tree is left at the start of `missed` (single events; their number is
+    /// returned, and there must be room for a block) and in `displaced` (combined ones).
+    pub fn take(&mut self, keys: &[K], missed: &mut [K], displaced: &mut Vec<(K, u64)>) -> usize {
+        displaced.clear();
         match self {
-            Front::None => out.extend(keys.iter().map(|&key| (key, 1))),
-            Front::Table(table) | Front::Auto(table, _) => table.combine(keys, out),
+            Front::Table(table) => table.combine(keys, displaced),
             Front::Unlimited(map) => keys.iter().for_each(|&key| map.add(key, 1)),
+            Front::Auto(auto) => match auto.chooser.way() {
+                Way::Filtered => return auto.filter.pass(keys, missed, displaced),
+                Way::Combined => auto.table.combine(keys, displaced),
+                Way::Direct => return pass_by(keys, missed),
+            },
+            Front::None => return pass_by(keys, missed),
         }
+        0
     }
 
     /// Tells what the last block cost: slots visited in the tree for `descended` of its `keys` events.
     pub fn learn(&mut self, keys: usize, descended: usize, visits: usize) {
-        if let Front::Auto(_, chooser) = self {
-            chooser.learn(keys, descended, visits);
+        if let Front::Auto(auto) = self {
+            let before = auto.chooser.way();
+            auto.chooser.learn(keys, descended, visits);
+            if before != Way::Filtered && auto.chooser.way() == Way::Filtered {
+                auto.filter.wake();
+            }
         }
     }
 
@@ -96,8 +125,18 @@ impl<K: Key> Front<K> {
     pub fn drain(&mut self) -> Vec<(K, u64)> {
         match self {
             Front::None => Vec::new(),
-            Front::Table(table) | Front::Auto(table, _) => table.drain(),
+            Front::Table(table) => table.drain(),
+            Front::Auto(auto) => {
+                let mut entries = auto.table.drain();
+                entries.extend(auto.filter.drain());
+                entries
+            }
             Front::Unlimited(map) => map.drain(),
         }
     }
+}
+
+fn pass_by<K: Key>(keys: &[K], missed: &mut [K]) -> usize {
+    missed[..keys.len()].copy_from_slice(keys);
+    keys.len()
 }

@@ -9,7 +9,7 @@ const RARE: usize = 24;
 #[derive(Debug)]
 pub(crate) struct Table<K> {
     entries: Vec<(K, u64)>,
-    /// How far a 32-bit hash is shifted to give an index.
+    /// How far a 64-bit hash is shifted to give an index.
     shift: u32,
     misses_are_rare: bool,
 }
@@ -19,7 +19,7 @@ impl<K: Key> Table<K> {
     pub fn new(bytes: usize) -> Self {
         let wanted = (bytes / size_of::<(K, u64)>()).clamp(2, 1 << 31);
         let bits = wanted.ilog2();
-        Table { entries: vec![(K::default(), 0); 1 << bits], shift: 32 - bits, misses_are_rare: false }
+        Table { entries: vec![(K::default(), 0); 1 << bits], shift: 64 - bits, misses_are_rare: false }
     }
 
     pub fn bytes(&self) -> usize {
@@ -37,26 +37,22 @@ impl<K: Key> Table<K> {
     }
 
     fn combine_predicted(&mut self, keys: &[K], out: &mut Vec<(K, u64)>) {
+        let (entries, shift) = (&mut self.entries[..], self.shift);
         for &key in keys {
-            let entry = &mut self.entries[(key.mix() >> self.shift) as usize];
+            let entry = entry(entries, shift, key);
             if entry.0 == key {
                 entry.1 += 1;
             } else {
-                out.push(std::mem::replace(entry, (key, 1)));
+                let older = std::mem::replace(entry, (key, 1));
+                displace(out, older);
             }
         }
     }
 
     fn combine_branch_free(&mut self, keys: &[K], out: &mut Vec<(K, u64)>) {
         out.resize(keys.len(), (K::default(), 0));
-        let mut displaced = 0;
-        for &key in keys {
-            let entry = &mut self.entries[(key.mix() >> self.shift) as usize];
-            let hit = entry.0 == key;
-            out[displaced] = *entry;
-            displaced += usize::from(!hit);
-            *entry = (key, if hit { entry.1 + 1 } else { 1 });
-        }
+        let (entries, shift) = (&mut self.entries[..], self.shift);
+        let displaced = combine_always(keys, entries, shift, &mut out[..]);
         out.truncate(displaced);
     }
 
@@ -65,6 +61,37 @@ impl<K: Key> Table<K> {
         let entries = self.entries.iter_mut().filter(|entry| entry.1 > 0);
         entries.map(std::mem::take).collect()
     }
+}
+
+#[inline(always)]
+fn entry<K: Key>(entries: &mut [(K, u64)], shift: u32, key: K) -> &mut (K, u64) {
+    debug_assert!(entries.len() as u64 > u64::MAX >> shift);
+    // SAFETY: there are `1 << bits` entries and `shift` is `64 - bits`, so a shifted 64-bit hash is an index.
+    unsafe { entries.get_unchecked_mut((key.mix() >> shift) as usize) }
+}
+
+/// Out of line, so that the loop around it stays small.
+#[cold]
+#[inline(never)]
+fn displace<K: Key>(out: &mut Vec<(K, u64)>, older: (K, u64)) {
+    out.push(older);
+}
+
+/// Writes every entry to `out` and only moves on after a miss; how many misses.
+#[inline(never)]
+fn combine_always<K: Key>(keys: &[K], entries: &mut [(K, u64)], shift: u32, out: &mut [(K, u64)]) -> usize {
+    assert!(out.len() >= keys.len());
+    let mut displaced = 0;
+    for &key in keys {
+        let entry = entry(entries, shift, key);
+        let hit = entry.0 == key;
+        // SAFETY: `displaced` grows by at most one per key, so here it is below `keys.len()`.
+        *unsafe { out.get_unchecked_mut(displaced) } = *entry;
+        displaced += usize::from(!hit);
+        // A mask: written as a choice it is compiled to a branch.
+        *entry = (key, (entry.1 & u64::from(hit).wrapping_neg()) + 1);
+    }
+    displaced
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Storage of the nodes: lines of sixteen slots, what each line stands for, and large counts; all recycled.
 
-use super::slot::LINES_MAX;
+use super::slot::{COUNT_MAX, LINES_MAX};
 use crate::code::Code;
 
 /// The slots of one node: exactly one cache line.
@@ -8,11 +8,21 @@ use crate::code::Code;
 #[repr(align(64))]
 pub(super) struct Line(pub [u32; 16]);
 
-/// What a line stands for, apart from the counts.
+/// What every descent through a line reads.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Meta {
-    /// Events of the *slot that refers to this node*, counted before it was split or too coarse to descend.
-    pub parked: u64,
+pub(super) struct Head<C> {
+    /// The first code of the line's range. An edge that skips levels is checked against it.
+    pub start: C,
+    /// Events of the *slot that refers to this line*: counted before it was split, or beside the line's range. Like a
+    /// slot's count; what does not fit is in `Meta`, and this is then `COUNT_MAX`.
+    pub parked: u32,
+}
+
+/// What is rarely needed about a line.
+#[derive(Clone, Copy, Debug, Default)]
+struct Meta {
+    /// The part of the parked count that `Head` does not hold.
+    parked_more: u64,
     /// One more than the index of this line's large counts; 0 when it has none.
     wide: u32,
 }
@@ -21,10 +31,8 @@ pub(super) struct Meta {
 #[derive(Debug)]
 pub(super) struct Arena<C> {
     pub lines: Vec<Line>,
-    /// The first code of each line's range. An edge that skips levels is checked against it; apart from the other facts,
-    /// since every descent reads it.
-    pub starts: Vec<C>,
-    pub metas: Vec<Meta>,
+    pub heads: Vec<Head<C>>,
+    metas: Vec<Meta>,
     free: Vec<u32>,
     wides: Vec<[u64; 16]>,
     wides_free: Vec<u32>,
@@ -36,7 +44,7 @@ impl<C: Code> Arena<C> {
     pub fn new(bytes_limit: usize) -> Self {
         Arena {
             lines: Vec::new(),
-            starts: Vec::new(),
+            heads: Vec::new(),
             metas: Vec::new(),
             free: Vec::new(),
             wides: Vec::new(),
@@ -55,7 +63,7 @@ impl<C: Code> Arena<C> {
 
     pub fn bytes(&self) -> usize {
         self.lines.capacity() * size_of::<Line>()
-            + self.starts.capacity() * size_of::<C>()
+            + self.heads.capacity() * size_of::<Head<C>>()
             + self.metas.capacity() * size_of::<Meta>()
             + (self.free.capacity() + self.wides_free.capacity()) * size_of::<u32>()
             + self.wides.capacity() * size_of::<[u64; 16]>()
@@ -70,7 +78,7 @@ impl<C: Code> Arena<C> {
     pub fn take(&mut self, start: C) -> Option<u32> {
         if let Some(index) = self.free.pop() {
             self.lines[index as usize] = Line::default();
-            self.starts[index as usize] = start;
+            self.heads[index as usize] = Head { start, parked: 0 };
             self.metas[index as usize] = Meta::default();
             return Some(index);
         }
@@ -78,7 +86,7 @@ impl<C: Code> Arena<C> {
             return None;
         }
         self.lines.push(Line::default());
-        self.starts.push(start);
+        self.heads.push(Head { start, parked: 0 });
         self.metas.push(Meta::default());
         Some((self.lines.len() - 1) as u32)
     }
@@ -90,10 +98,10 @@ impl<C: Code> Arena<C> {
 
     /// Makes room for more lines, never past the limit: `Vec` alone would overshoot it.
     fn grow(&mut self) -> bool {
-        let each = size_of::<Line>() + size_of::<C>() + size_of::<Meta>() + size_of::<u32>();
+        let each = size_of::<Line>() + size_of::<Head<C>>() + size_of::<Meta>() + size_of::<u32>();
         let more = self.allowance(self.lines.len(), each).min(LINES_MAX - self.lines.len());
         self.lines.reserve_exact(more);
-        self.starts.reserve_exact(more);
+        self.heads.reserve_exact(more);
         self.metas.reserve_exact(more);
         self.free.reserve_exact(self.lines.capacity() - self.free.len());
         more > 0
@@ -106,6 +114,21 @@ impl<C: Code> Arena<C> {
             self.wides_free.push(wide - 1);
         }
         self.free.push(index);
+    }
+
+    /// The events parked on the edge to a line.
+    pub fn parked(&self, index: u32) -> u64 {
+        u64::from(self.heads[index as usize].parked).saturating_add(self.metas[index as usize].parked_more)
+    }
+
+    pub fn set_parked(&mut self, index: u32, count: u64) {
+        let here = count.min(COUNT_MAX.into());
+        self.heads[index as usize].parked = here as u32;
+        self.metas[index as usize].parked_more = count - here;
+    }
+
+    pub fn has_wides(&self, index: u32) -> bool {
+        self.metas[index as usize].wide != 0
     }
 
     /// The part of a slot's count that did not fit the slot.

@@ -35,6 +35,8 @@ pub(super) struct Core<C> {
     /// The same, as far as a slot can count.
     pub limit: u32,
     pub splits: u64,
+    /// Whether hardly any event of the last block went below the top.
+    pub top_is_flat: bool,
     /// Set when a split failed for want of memory.
     pub starved: bool,
 }
@@ -52,6 +54,7 @@ impl<C: Code> Core<C> {
             threshold: 0,
             limit: 0,
             splits: 0,
+            top_is_flat: false,
             starved: false,
         }
     }
@@ -92,15 +95,27 @@ impl<C: Code> Core<C> {
     pub fn node_start(&self, node: u32) -> C {
         match (&self.top, node) {
             (Some(top), TOP) => top.start,
-            _ => self.arena.starts[node as usize],
+            _ => self.arena.heads[node as usize].start,
         }
     }
 
-    pub fn parked(&mut self, node: u32) -> &mut u64 {
-        match (&mut self.top, node) {
-            (Some(top), TOP) => &mut top.parked,
-            _ => &mut self.arena.metas[node as usize].parked,
+    /// Events parked on the edge to a node.
+    pub fn parked(&self, node: u32) -> u64 {
+        match (&self.top, node) {
+            (Some(top), TOP) => top.parked,
+            _ => self.arena.parked(node),
         }
+    }
+
+    pub fn set_parked(&mut self, node: u32, count: u64) {
+        match (&mut self.top, node) {
+            (Some(top), TOP) => top.parked = count,
+            _ => self.arena.set_parked(node, count),
+        }
+    }
+
+    pub fn park(&mut self, node: u32, count: u64) {
+        self.set_parked(node, self.parked(node).saturating_add(count));
     }
 
     /// Where in `node` the slots at `level` count `code`.
@@ -141,8 +156,7 @@ impl<C: Code> Core<C> {
             (Some(top), TOP) => top.set_wide(at.digit, count),
             _ if self.arena.set_wide(at.node, at.digit, count) => {}
             _ => {
-                let parked = self.parked(at.node);
-                *parked = parked.saturating_add(count);
+                self.park(at.node, count);
                 self.starved = true;
             }
         }
@@ -158,7 +172,7 @@ impl<C: Code> Core<C> {
     /// Makes a slot refer to `node`, whose parked count takes over the slot's own.
     pub fn replace_count_by_node(&mut self, at: Place, level: u32, node: u32) {
         let count = u64::from(self.slot(at)) + self.wide(at);
-        *self.parked(node) += count;
+        self.park(node, count);
         self.set_wide(at, 0);
         self.set_slot(at, reference(level, node));
     }
@@ -233,17 +247,15 @@ impl<C: Code> Core<C> {
         if difference == C::ZERO {
             return Some((self.place(node, level, code), level));
         }
-        let threshold = self.threshold;
-        let parked = self.parked(node);
-        if parked.saturating_add(weight) <= threshold {
-            *parked += weight;
+        if self.parked(node).saturating_add(weight) <= self.threshold {
+            self.park(node, weight);
             return None;
         }
         let fork_level = (bits + difference.bit_length() - 1) / self.step;
         match self.fork(at, slot, fork_level, code) {
             Some(fork) => Some((self.place(fork, fork_level, code), fork_level)),
             None => {
-                *self.parked(node) = self.parked(node).saturating_add(weight);
+                self.park(node, weight);
                 None
             }
         }
@@ -253,8 +265,8 @@ impl<C: Code> Core<C> {
     pub fn fork(&mut self, at: Place, slot: u32, level: u32, code: C) -> Option<u32> {
         let old = index_of(slot);
         let fork = self.take_node(level, code)?;
-        let parked = std::mem::take(self.parked(old));
-        *self.parked(fork) = parked;
+        self.set_parked(fork, self.parked(old));
+        self.set_parked(old, 0);
         let old_place = self.place(fork, level, self.node_start(old));
         self.set_slot(old_place, slot);
         self.set_slot(at, reference(level, fork));

@@ -4,11 +4,16 @@
 //! step for every event of a queue: the slot is stored back, raised or not, and the event stays queued or not. What needs
 //! more than raising a slot (a split, an edge that leads elsewhere) goes to the careful path of `core`.
 
-use super::arena::Line;
+use std::hint::select_unpredictable;
+
+use super::arena::{Head, Line};
 use super::core::Core;
 use super::slot::{index_of, is_reference, level_of};
 use super::top::Top;
 use crate::code::Code;
+
+/// The top is flat while at most one event in so many goes on below it.
+const FLAT: usize = 16;
 
 /// Events under way: their codes, the slot that each has come to, and their weights.
 #[derive(Debug, Default)]
@@ -18,6 +23,15 @@ pub(super) struct Queue<C> {
     weights: Vec<u64>,
     /// Events for the careful path.
     careful: Vec<(C, u64)>,
+}
+
+/// A queue's parts as separate arguments: only so does the compiler know that they do not overlap and keeps their
+/// addresses in registers (a third of the time of a pass).
+struct Passing<'a, C> {
+    codes: &'a mut [C],
+    slots: &'a mut [u32],
+    weights: &'a mut [u64],
+    careful: &'a mut Vec<(C, u64)>,
 }
 
 impl<C: Code> Queue<C> {
@@ -33,6 +47,15 @@ impl<C: Code> Queue<C> {
     /// Most events that can be under way.
     pub fn len(&self) -> usize {
         self.codes.len()
+    }
+
+    fn parts(&mut self, len: usize) -> Passing<'_, C> {
+        Passing {
+            codes: &mut self.codes[..len],
+            slots: &mut self.slots[..len],
+            weights: &mut self.weights[..len],
+            careful: &mut self.careful,
+        }
     }
 
     pub fn bytes(&self) -> usize {
@@ -62,51 +85,39 @@ impl<C: Code> Core<C> {
         queue: &mut Queue<C>,
     ) -> usize {
         let mut visits = events.len();
-        let (limit, root) = (self.limit, self.root);
-        let mut left = match &mut self.top {
-            Some(top) => enter_top::<C, WEIGHTED>(events, top, self.step, limit, root, queue),
-            None => enter_root::<C, WEIGHTED>(events, root, queue),
-        };
+        let mut left = self.enter::<WEIGHTED>(events, queue.parts(visits));
+        self.top_is_flat = left * FLAT <= visits;
         while left > 0 {
             visits += left;
-            left = self.take_step::<WEIGHTED>(left, queue);
+            let arena = &mut self.arena;
+            let passing = queue.parts(left);
+            let (lines, heads) = (&mut arena.lines[..], &mut arena.heads[..]);
+            left = match self.step {
+                4 => take_step::<C, WEIGHTED, 4>(passing, lines, heads, self.limit),
+                _ => take_step::<C, WEIGHTED, 3>(passing, lines, heads, self.limit),
+            };
             self.finish_careful(queue);
         }
         visits
     }
 
-    /// One step down for the first `len` events of the queue; how many are left.
-    fn take_step<const WEIGHTED: bool>(&mut self, len: usize, queue: &mut Queue<C>) -> usize {
-        let (step, limit) = (self.step, self.limit);
-        let (lines, starts) = (&mut self.arena.lines[..], &self.arena.starts[..]);
-        let digits = C::from_low(1 << step);
-        let (codes, slots) = (&mut queue.codes[..], &mut queue.slots[..]);
-        let weights = &mut queue.weights[..];
-        let mut left = 0;
-        for i in 0..len {
-            let (code, slot) = (codes[i], slots[i]);
-            let weight = if WEIGHTED { weights[i] } else { 1 };
-            let node = index_of(slot) as usize;
-            if !is_reference(slot) || node >= starts.len() {
-                queue.careful.push((code, weight));
-                continue;
+    fn enter<const WEIGHTED: bool>(
+        &mut self,
+        events: impl ExactSizeIterator<Item = (C, u64)>,
+        passing: Passing<'_, C>,
+    ) -> usize {
+        let root = self.root;
+        match &mut self.top {
+            Some(top) => {
+                let entry = Entry { start: top.start, shift: top.level * self.step, limit: self.limit, root };
+                if self.top_is_flat {
+                    enter_flat_top::<C, WEIGHTED>(events, &mut top.slots, entry, passing)
+                } else {
+                    enter_top::<C, WEIGHTED>(events, &mut top.slots, entry, passing)
+                }
             }
-            let digit = code.xor(starts[node]).shr_within(level_of(slot) * step);
-            if digit >= digits {
-                queue.careful.push((code, weight));
-                continue;
-            }
-            let Line(line) = &mut lines[node];
-            let counter = &mut line[digit.low() as usize & 15];
-            let fits = raise(counter, weight, limit);
-            codes[left] = code;
-            slots[left] = *counter;
-            if WEIGHTED {
-                weights[left] = weight;
-            }
-            left += usize::from(!fits);
+            None => enter_root::<C, WEIGHTED>(events, root, passing),
         }
-        left
     }
 
     fn finish_careful(&mut self, queue: &mut Queue<C>) {
@@ -117,43 +128,141 @@ impl<C: Code> Core<C> {
     }
 }
 
-/// Adds to a slot if that is a count and stays within `limit`. References are above every limit.
-#[inline(always)]
-fn raise(counter: &mut u32, weight: u64, limit: u32) -> bool {
-    let sum = u64::from(*counter).saturating_add(weight);
-    let fits = sum <= u64::from(limit);
-    *counter = if fits { sum as u32 } else { *counter };
-    fits
-}
-
-fn enter_top<C: Code, const WEIGHTED: bool>(
-    events: impl ExactSizeIterator<Item = (C, u64)>,
-    top: &mut Top<C>,
-    step: u32,
+/// One step down for every event of the queue; how many are left.
+#[inline(never)]
+fn take_step<C: Code, const WEIGHTED: bool, const STEP: u32>(
+    passing: Passing<'_, C>,
+    lines: &mut [Line],
+    heads: &mut [Head<C>],
     limit: u32,
-    root: u32,
-    queue: &mut Queue<C>,
 ) -> usize {
-    let len = events.len();
-    let (codes, slots) = (&mut queue.codes[..len], &mut queue.slots[..len]);
-    let weights = &mut queue.weights[..len];
-    let (start, shift, size) = (top.start, top.level * step, C::from_low(1 << Top::<C>::BITS));
+    let Passing { codes, slots, weights, careful } = passing;
+    let len = codes.len();
+    assert!(lines.len() == heads.len() && slots.len() == len && weights.len() == len);
     let mut left = 0;
-    for (code, weight) in events {
-        let digit = code.xor(start).shr_within(shift);
-        codes[left] = code;
-        if WEIGHTED {
-            weights[left] = weight;
-        }
-        if digit >= size {
-            slots[left] = root;
-            left += 1;
+    for i in 0..len {
+        // SAFETY: `i < len`, the length of all three.
+        let (code, slot, weight) = unsafe {
+            let weight = if WEIGHTED { *weights.get_unchecked(i) } else { 1 };
+            (*codes.get_unchecked(i), *slots.get_unchecked(i), weight)
+        };
+        let node = index_of(slot) as usize;
+        if !is_reference(slot) || node >= heads.len() {
+            set_aside(careful, code, weight);
             continue;
         }
-        let counter = &mut top.slots[digit.low() as usize & Top::<C>::MASK as usize];
-        let fits = raise(counter, weight, limit);
-        slots[left] = *counter;
+        // SAFETY: `node` was just checked, and there are as many lines as heads.
+        let (head, Line(line)) = unsafe { (heads.get_unchecked_mut(node), lines.get_unchecked_mut(node)) };
+        let digit = code.xor(head.start).shr_within(level_of(slot) * STEP);
+        // Beside the line's range an event belongs to the edge. Which it is cannot be predicted: cold values next to a
+        // hot one share its edge.
+        let inside = digit < C::from_low(1 << STEP);
+        let counter = select_unpredictable(inside, &mut line[digit.low() as usize & 15], &mut head.parked);
+        let (slot, fits) = raise::<WEIGHTED>(counter, weight, limit);
+        // SAFETY: `left` has grown by at most one per event before this one: it is at most `i`.
+        unsafe {
+            *codes.get_unchecked_mut(left) = code;
+            *slots.get_unchecked_mut(left) = slot;
+            if WEIGHTED {
+                *weights.get_unchecked_mut(left) = weight;
+            }
+        }
         left += usize::from(!fits);
+    }
+    left
+}
+
+#[cold]
+#[inline(never)]
+fn set_aside<C: Code>(careful: &mut Vec<(C, u64)>, code: C, weight: u64) {
+    careful.push((code, weight));
+}
+
+/// Adds to a slot if that is a count and stays within `limit`: the slot before, and whether it was raised. References are
+/// above every limit.
+#[inline(always)]
+fn raise<const WEIGHTED: bool>(counter: &mut u32, weight: u64, limit: u32) -> (u32, bool) {
+    let slot = *counter;
+    if WEIGHTED {
+        let fits = u64::from(slot).saturating_add(weight) <= u64::from(limit);
+        // A mask: written as a choice it is compiled to a branch.
+        *counter = slot + (weight as u32 & u32::from(fits).wrapping_neg());
+        (slot, fits)
+    } else {
+        let fits = slot < limit;
+        *counter = slot + u32::from(fits);
+        (slot, fits)
+    }
+}
+
+/// What the passes through the top need to know.
+#[derive(Clone, Copy)]
+struct Entry<C> {
+    /// The top's first code, and how far a code is shifted to give a slot.
+    start: C,
+    shift: u32,
+    limit: u32,
+    /// Where codes beside the top go on.
+    root: u32,
+}
+
+type TopSlots = [u32; 1 << 12];
+
+#[inline(never)]
+fn enter_top<C: Code, const WEIGHTED: bool>(
+    events: impl ExactSizeIterator<Item = (C, u64)>,
+    top: &mut TopSlots,
+    entry: Entry<C>,
+    passing: Passing<'_, C>,
+) -> usize {
+    let Passing { codes, slots, weights, .. } = passing;
+    let len = codes.len();
+    assert!(slots.len() == len && weights.len() == len);
+    let mut left = 0;
+    for (code, weight) in events.take(len) {
+        let digit = code.xor(entry.start).shr_within(entry.shift);
+        let (slot, stays) = if digit < C::from_low(top.len() as u64) {
+            raise::<WEIGHTED>(&mut top[digit.low() as usize & Top::<C>::MASK as usize], weight, entry.limit)
+        } else {
+            (entry.root, false)
+        };
+        // SAFETY: `left` has grown by at most one per event before this one, and there are at most `len` events.
+        unsafe {
+            *codes.get_unchecked_mut(left) = code;
+            *slots.get_unchecked_mut(left) = slot;
+            if WEIGHTED {
+                *weights.get_unchecked_mut(left) = weight;
+            }
+        }
+        left += usize::from(!stays);
+    }
+    left
+}
+
+/// The same for streams that nearly all stay in the top: then a predicted branch saves storing what is not needed.
+#[inline(never)]
+fn enter_flat_top<C: Code, const WEIGHTED: bool>(
+    events: impl ExactSizeIterator<Item = (C, u64)>,
+    top: &mut TopSlots,
+    entry: Entry<C>,
+    passing: Passing<'_, C>,
+) -> usize {
+    let mut left = 0;
+    for (code, weight) in events.take(passing.codes.len()) {
+        let digit = code.xor(entry.start).shr_within(entry.shift);
+        let mut slot = entry.root;
+        if digit < C::from_low(top.len() as u64) {
+            let counter = &mut top[digit.low() as usize & Top::<C>::MASK as usize];
+            let (before, fits) = raise::<WEIGHTED>(counter, weight, entry.limit);
+            if fits {
+                continue;
+            }
+            slot = before;
+        }
+        passing.codes[left] = code;
+        passing.slots[left] = slot;
+        passing.weights[left] = weight;
+        left += 1;
     }
     left
 }
@@ -161,14 +270,14 @@ fn enter_top<C: Code, const WEIGHTED: bool>(
 fn enter_root<C: Code, const WEIGHTED: bool>(
     events: impl ExactSizeIterator<Item = (C, u64)>,
     root: u32,
-    queue: &mut Queue<C>,
+    passing: Passing<'_, C>,
 ) -> usize {
-    let len = events.len();
-    for (i, (code, weight)) in events.enumerate() {
-        queue.codes[i] = code;
-        queue.slots[i] = root;
+    let len = passing.codes.len();
+    for (i, (code, weight)) in events.take(len).enumerate() {
+        passing.codes[i] = code;
+        passing.slots[i] = root;
         if WEIGHTED {
-            queue.weights[i] = weight;
+            passing.weights[i] = weight;
         }
     }
     len
@@ -177,16 +286,21 @@ fn enter_root<C: Code, const WEIGHTED: bool>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tree::slot::reference;
 
     #[test]
     fn a_reference_is_never_raised() {
-        let mut slot = super::super::slot::reference(0, 0);
-        let before = slot;
-        assert!(!raise(&mut slot, 1, u32::MAX >> 1));
-        assert_eq!(slot, before);
+        let mut slot = reference(0, 0);
+        assert_eq!(raise::<false>(&mut slot, 1, u32::MAX >> 1), (reference(0, 0), false));
+        assert_eq!(raise::<true>(&mut slot, 1, u32::MAX >> 1), (reference(0, 0), false));
+        assert_eq!(slot, reference(0, 0));
+    }
+
+    #[test]
+    fn a_count_is_raised_up_to_the_limit() {
         let mut count = 4;
-        assert!(raise(&mut count, 3, 7) && count == 7);
-        assert!(!raise(&mut count, 1, 7) && count == 7);
-        assert!(!raise(&mut count, u64::MAX, 7) && count == 7);
+        assert_eq!((raise::<true>(&mut count, 3, 7), count), ((4, true), 7));
+        assert_eq!((raise::<false>(&mut count, 1, 7), count), ((7, false), 7));
+        assert_eq!((raise::<true>(&mut count, u64::MAX, 7), count), ((7, false), 7));
     }
 }

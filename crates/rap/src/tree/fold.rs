@@ -42,7 +42,7 @@ pub(super) fn children<C: Code>(
     levels: Levels,
 ) -> impl Iterator<Item = &[Item<C>]> {
     let below = levels.below(bits);
-    items.chunk_by(move |a, b| a.start.xor(b.start).bit_length() <= below)
+    items.chunk_by(move |a, b| a.start.xor(b.start).shr_within(below) == C::ZERO)
 }
 
 /// Merges what fits under `cap`, and returns what is left, in preorder.
@@ -94,6 +94,10 @@ fn absorb<C: Code>(
     cap: u64,
     out: &mut [Item<C>],
 ) -> usize {
+    let room = cap.saturating_sub(out[parent].count);
+    if leaves.iter().all(|&leaf| out[leaf].count > room) {
+        return 0;
+    }
     leaves.sort_unstable_by_key(|&leaf| out[leaf].count);
     let mut total = out[parent].count;
     let fits = leaves.iter().take_while(|&&leaf| {

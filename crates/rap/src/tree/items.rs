@@ -4,7 +4,6 @@ use std::cmp::Reverse;
 
 use super::core::Core;
 use super::slot::{Place, ROOT_PLACE, TOP, index_of, is_reference, level_of};
-use super::top::Top;
 use crate::code::Code;
 
 /// A range, by its first code and its number of free bits, and its own count.
@@ -22,6 +21,13 @@ impl<C: Code> Item<C> {
     }
 }
 
+#[inline]
+fn push<C: Code>(items: &mut Vec<Item<C>>, start: C, free_bits: u32, count: u64) {
+    if count > 0 {
+        items.push(Item { start, free_bits, count });
+    }
+}
+
 impl<C: Code> Core<C> {
     /// Every range with a count of its own, in preorder.
     pub fn items(&self) -> Vec<Item<C>> {
@@ -35,33 +41,35 @@ impl<C: Code> Core<C> {
 
     fn collect(&self, at: Place, start: C, level: u32, items: &mut Vec<Item<C>>) {
         let slot = self.slot(at);
-        let reference = is_reference(slot);
-        let count = if reference {
-            self.parked_count(index_of(slot))
-        } else {
-            u64::from(slot).saturating_add(self.wide(at))
-        };
-        if count > 0 {
-            items.push(Item { start, free_bits: self.free_bits(level), count });
+        let free_bits = self.free_bits(level);
+        if !is_reference(slot) {
+            return push(items, start, free_bits, u64::from(slot).saturating_add(self.wide(at)));
         }
-        if reference {
-            self.collect_node(index_of(slot), level_of(slot), items);
-        }
-    }
-
-    fn collect_node(&self, node: u32, level: u32, items: &mut Vec<Item<C>>) {
-        let start = self.node_start(node);
-        let slots = if node == TOP { 1 << Top::<C>::BITS } else { 1 << self.step };
-        for digit in 0..slots {
-            let at = Place { node, digit };
-            self.collect(at, start.or(C::from_low(digit.into()).shl(level * self.step)), level, items);
-        }
-    }
-
-    fn parked_count(&self, node: u32) -> u64 {
+        let (node, level) = (index_of(slot), level_of(slot));
+        push(items, start, free_bits, self.parked(node));
         match (&self.top, node) {
-            (Some(top), TOP) => top.parked,
-            _ => self.arena.metas[node as usize].parked,
+            (Some(top), TOP) => self.collect_slots(node, level, &top.slots[..], items),
+            _ => self.collect_slots(node, level, &self.arena.lines[node as usize].0[..1 << self.step], items),
+        }
+    }
+
+    fn collect_slots(&self, node: u32, level: u32, slots: &[u32], items: &mut Vec<Item<C>>) {
+        let (start, free_bits) = (self.node_start(node), self.free_bits(level));
+        let spilled = self.has_wides(node);
+        for (digit, &slot) in slots.iter().enumerate() {
+            let start = start.or(C::from_low(digit as u64).shl(level * self.step));
+            if spilled || is_reference(slot) {
+                self.collect(Place { node, digit: digit as u32 }, start, level, items);
+            } else {
+                push(items, start, free_bits, slot.into());
+            }
+        }
+    }
+
+    fn has_wides(&self, node: u32) -> bool {
+        match (&self.top, node) {
+            (Some(top), TOP) => top.has_wides(),
+            _ => self.arena.has_wides(node),
         }
     }
 

@@ -23,7 +23,7 @@ impl<C: Code> Core<C> {
         }
         let node = index_of(slot);
         if node == TOP {
-            return (0..=Top::<C>::MASK).map(|digit| self.merge_below(Place { node, digit })).sum();
+            return self.merge_below_top();
         }
         let (mut merged, mut counted, mut child) = (0, 0u64, None);
         let mut children = 0;
@@ -38,13 +38,24 @@ impl<C: Code> Core<C> {
                 counted = counted.saturating_add(u64::from(slot)).saturating_add(self.wide(place));
             }
         }
-        let own = counted.saturating_add(*self.parked(node));
+        let own = counted.saturating_add(self.parked(node));
         let freed = match child {
             None => self.merge_leaf(at, node, own),
             Some(child) if children == 1 => self.merge_link(at, node, child, own),
             Some(_) => false,
         };
         merged + u64::from(freed)
+    }
+
+    fn merge_below_top(&mut self) -> u64 {
+        let mut merged = 0;
+        for digit in 0..=Top::<C>::MASK {
+            let at = Place { node: TOP, digit };
+            if is_reference(self.slot(at)) {
+                merged += self.merge_below(at);
+            }
+        }
+        merged
     }
 
     fn merge_leaf(&mut self, at: Place, node: u32, own: u64) -> bool {
@@ -57,11 +68,11 @@ impl<C: Code> Core<C> {
     }
 
     fn merge_link(&mut self, at: Place, node: u32, child: u32, own: u64) -> bool {
-        let together = own.saturating_add(*self.parked(index_of(child)));
+        let together = own.saturating_add(self.parked(index_of(child)));
         if together > self.threshold {
             return false;
         }
-        *self.parked(index_of(child)) = together;
+        self.set_parked(index_of(child), together);
         self.arena.release(node);
         self.set_slot(at, child);
         true
@@ -74,7 +85,7 @@ impl<C: Code> Core<C> {
             let at = self.place_around(start, free_bits.0);
             let slot = self.slot(at);
             let held = if is_reference(slot) {
-                *self.parked(index_of(slot))
+                self.parked(index_of(slot))
             } else {
                 u64::from(slot).saturating_add(self.wide(at))
             };
@@ -82,7 +93,7 @@ impl<C: Code> Core<C> {
             if together > self.threshold {
                 self.extras.insert((start, free_bits), count);
             } else if is_reference(slot) {
-                *self.parked(index_of(slot)) = together;
+                self.set_parked(index_of(slot), together);
             } else {
                 self.set_count(at, together);
             }
@@ -105,13 +116,13 @@ impl<C: Code> Core<C> {
         }
     }
 
-    /// Puts the top where it covers the smallest range that nearly all events fall into, unless it is there already.
-    pub fn settle_top(&mut self) {
-        let items = self.items();
+    /// Puts the top where it covers the smallest range that nearly all events, here as `items`, fall into, unless it is
+    /// there already.
+    pub fn settle_top(&mut self, items: &[Item<C>]) {
         if items.is_empty() {
             return;
         }
-        let (code, bits) = heavy_range(&items, Levels { key_bits: self.key_bits, branch_bits: self.step });
+        let (code, bits) = heavy_range(items, Levels { key_bits: self.key_bits, branch_bits: self.step });
         let level = bits.saturating_sub(Top::<C>::BITS).div_ceil(self.step);
         if self.top.as_ref().is_some_and(|top| top.level == level && top.covers(code)) {
             return;
@@ -120,14 +131,14 @@ impl<C: Code> Core<C> {
     }
 
     /// Builds the tree anew from `items`, around a new top.
-    fn rebuild(&mut self, items: Vec<Item<C>>, top: Option<Box<Top<C>>>) {
+    fn rebuild(&mut self, items: &[Item<C>], top: Option<Box<Top<C>>>) {
         let mut fresh = Core::new(self.key_bits, self.step, self.arena.bytes_limit());
         fresh.set_threshold(self.threshold);
         if let Some(top) = top {
             fresh.root = reference(top.level, TOP);
             fresh.top = Some(top);
         }
-        items.into_iter().for_each(|item| fresh.put(item));
+        items.iter().for_each(|&item| fresh.put(item));
         fresh.splits = self.splits;
         fresh.starved |= self.starved;
         *self = fresh;

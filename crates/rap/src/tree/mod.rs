@@ -66,7 +66,8 @@ pub struct Tree<K: Key> {
     schedule: Schedule,
     /// Events that `add` has gathered for a block.
     pending: Vec<K>,
-    /// What the front has displaced.
+    /// What the front has let pass, and what it has displaced.
+    missed: Vec<K>,
     displaced: Vec<(K, u64)>,
     /// All events but the pending ones.
     events: u64,
@@ -89,13 +90,18 @@ impl<K: Key> Tree<K> {
             queue: descend::Queue::new(block),
             schedule: Schedule::new(&config, K::BITS, roomy),
             pending: Vec::with_capacity(block),
-            displaced: Vec::with_capacity(block),
+            missed: Vec::new(),
+            displaced: Vec::new(),
             config,
             events: 0,
             counted: 0,
             nodes_max: 0,
             stats: Stats::with_capacity(if roomy { 512 } else { 32 }),
         };
+        if roomy || tree.front.way() != Way::Direct {
+            tree.missed = vec![K::default(); block];
+            tree.displaced.reserve_exact(block);
+        }
         if let Some(max) = tree.config.max_memory {
             tree.core.limit_memory(max.saturating_sub(tree.memory_bytes()), roomy);
         }
@@ -148,22 +154,34 @@ impl<K: Key> Tree<K> {
 
     fn add_block(&mut self, block: &[K]) {
         self.events = self.events.saturating_add(block.len() as u64);
-        match self.front.way() {
-            Way::Direct => {
-                let visits = self.core.count_single(block.iter().map(|key| key.encode()), &mut self.queue);
-                self.counted = self.counted.saturating_add(block.len() as u64);
-                self.front.learn(block.len(), block.len(), visits);
-            }
-            Way::Combined => {
-                let mut displaced = std::mem::take(&mut self.displaced);
-                self.front.combine(block, &mut displaced);
-                self.stats.combined += (block.len() - displaced.len()) as u64;
-                let visits = self.count_entries(&displaced);
-                self.front.learn(block.len(), displaced.len(), visits);
-                self.displaced = displaced;
-            }
-        }
+        let (descended, visits) = if self.front.way() == Way::Direct {
+            (block.len(), self.count_keys(block))
+        } else {
+            self.take_through_front(block)
+        };
+        self.front.learn(block.len(), descended, visits);
         self.keep_schedule();
+    }
+
+    /// What descended into the tree, and the slots visited.
+    fn take_through_front(&mut self, block: &[K]) -> (usize, usize) {
+        let mut missed = std::mem::take(&mut self.missed);
+        let mut displaced = std::mem::take(&mut self.displaced);
+        let missed_len = self.front.take(block, &mut missed, &mut displaced);
+        let mut visits = self.count_keys(&missed[..missed_len]);
+        for part in displaced.chunks(self.queue.len()) {
+            visits += self.count_entries(part);
+        }
+        let descended = missed_len + displaced.len();
+        self.stats.combined += block.len().saturating_sub(descended) as u64;
+        (self.missed, self.displaced) = (missed, displaced);
+        (descended, visits)
+    }
+
+    /// Sends single events (at most a block) into the core; the slots visited.
+    fn count_keys(&mut self, keys: &[K]) -> usize {
+        self.counted = self.counted.saturating_add(keys.len() as u64);
+        self.core.count_single(keys.iter().map(|key| key.encode()), &mut self.queue)
     }
 
     /// Sends combined events (at most a block) into the core; the slots visited.
@@ -217,8 +235,12 @@ impl<K: Key> Tree<K> {
     }
 
     fn folded(&self) -> Vec<Item<K::Code>> {
+        self.fold(&self.core.items())
+    }
+
+    fn fold(&self, items: &[Item<K::Code>]) -> Vec<Item<K::Code>> {
         let levels = Levels { key_bits: K::BITS, branch_bits: self.config.branching.bits() };
-        fold::fold(&self.core.items(), levels, self.schedule.merge_threshold)
+        fold::fold(items, levels, self.schedule.merge_threshold)
     }
 
     /// Bytes held by tree and buffer.
@@ -227,7 +249,7 @@ impl<K: Key> Tree<K> {
             + self.core.bytes()
             + self.front.bytes()
             + self.queue.bytes()
-            + self.pending.capacity() * size_of::<K>()
+            + (self.pending.capacity() + self.missed.capacity()) * size_of::<K>()
             + self.displaced.capacity() * size_of::<(K, u64)>()
             + self.stats.samples.capacity() * size_of::<Sample>()
     }

@@ -54,8 +54,7 @@ impl<C: Code> Core<C> {
 
     fn add_here(&mut self, at: Place, slot: u32, count: u64) {
         if is_reference(slot) {
-            let parked = self.parked(index_of(slot));
-            *parked = parked.saturating_add(count);
+            self.park(index_of(slot), count);
         } else {
             let total = u64::from(slot).saturating_add(self.wide(at));
             self.set_count(at, total.saturating_add(count));

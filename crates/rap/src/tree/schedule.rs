@@ -1,6 +1,7 @@
 //! When thresholds change and merge batches come (paper section 2.3), and what gives when memory runs out.
 
 use super::Tree;
+use super::items::Item;
 use super::stats::Sample;
 use crate::config::Config;
 use crate::key::Key;
@@ -62,19 +63,20 @@ impl<K: Key> Tree<K> {
 
     /// Merges everything that is light by now, and moves the top where the events are.
     pub(super) fn merge_batch(&mut self) {
-        self.sample();
+        self.sample(&self.core.items());
         self.schedule.merge_threshold = self.core.threshold;
         self.stats.merges += self.core.merge_light_nodes();
         self.stats.merge_batches += 1;
         self.stats.splits = self.core.splits;
+        let items = self.core.items();
         if self.schedule.has_top {
-            self.core.settle_top();
+            self.core.settle_top(&items);
         }
-        self.sample();
+        self.sample(&items);
     }
 
-    fn sample(&mut self) {
-        let nodes = self.folded().len() as u64;
+    fn sample(&mut self, items: &[Item<K::Code>]) {
+        let nodes = self.fold(items).len() as u64;
         self.nodes_max = self.nodes_max.max(nodes);
         self.stats.push(Sample { events: self.counted, nodes });
     }

@@ -44,6 +44,10 @@ impl<C: Code> Top<C> {
         size_of::<Self>() + size_of_val(&*self.slots) + self.wides.as_ref().map_or(0, |w| size_of_val(&**w))
     }
 
+    pub fn has_wides(&self) -> bool {
+        self.wides.is_some()
+    }
+
     pub fn wide(&self, digit: u32) -> u64 {
         self.wides.as_ref().map_or(0, |wides| wides[digit as usize])
     }
