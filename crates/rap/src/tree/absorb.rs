@@ -28,7 +28,6 @@ impl<K: Key> Tree<K> {
             self.core.put(item);
         }
         self.events = events;
-        self.counted = events;
         self.keep_schedule();
         Ok(())
     }

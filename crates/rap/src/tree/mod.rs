@@ -71,8 +71,6 @@ pub struct Tree<K: Key> {
     displaced: Vec<(K, u64)>,
     /// All events but the pending ones.
     events: u64,
-    /// Events that have reached the core.
-    counted: u64,
     nodes_max: u64,
     stats: Stats,
 }
@@ -94,7 +92,6 @@ impl<K: Key> Tree<K> {
             displaced: Vec::new(),
             config,
             events: 0,
-            counted: 0,
             nodes_max: 0,
             stats: Stats::with_capacity(if roomy { 512 } else { 32 }),
         };
@@ -127,13 +124,8 @@ impl<K: Key> Tree<K> {
     /// Counts `weight` events with the same key. The whole weight ends at one range.
     pub fn add_weighted(&mut self, key: K, weight: u64) {
         self.events = self.events.saturating_add(weight);
-        self.insert(key.encode(), weight);
+        self.core.insert(key.encode(), weight);
         self.keep_schedule();
-    }
-
-    fn insert(&mut self, code: K::Code, weight: u64) {
-        self.core.insert(code, weight);
-        self.counted = self.counted.saturating_add(weight);
     }
 
     /// Counts one event for each key; by far the fastest way in.
@@ -180,17 +172,13 @@ impl<K: Key> Tree<K> {
 
     /// Sends single events (at most a block) into the core; the slots visited.
     fn count_keys(&mut self, keys: &[K]) -> usize {
-        self.counted = self.counted.saturating_add(keys.len() as u64);
         self.core.count_single(keys.iter().map(|key| key.encode()), &mut self.queue)
     }
 
     /// Sends combined events (at most a block) into the core; the slots visited.
     fn count_entries(&mut self, entries: &[(K, u64)]) -> usize {
         let events = entries.iter().map(|&(key, weight)| (key.encode(), weight));
-        let visits = self.core.count_weighted(events, &mut self.queue);
-        let weight = entries.iter().fold(0u64, |sum, &(_, weight)| sum.saturating_add(weight));
-        self.counted = self.counted.saturating_add(weight);
-        visits
+        self.core.count_weighted(events, &mut self.queue)
     }
 
     /// Sends everything that is still buffered into the tree. [`Tree::snapshot`] and [`Tree::merge`] do it themselves.

@@ -48,13 +48,14 @@ impl Schedule {
 }
 
 impl<K: Key> Tree<K> {
-    /// To be called after every block: brings threshold and tree up to the events counted.
+    /// To be called after every block: brings threshold and tree up to the events so far. Those still in the
+    /// front are among them: the bound is a share of all events, and queries flush the front first.
     #[inline]
     pub(super) fn keep_schedule(&mut self) {
-        self.core.set_threshold(self.schedule.threshold(self.counted));
-        if self.counted >= self.schedule.next_merge {
+        self.core.set_threshold(self.schedule.threshold(self.events));
+        if self.events >= self.schedule.next_merge {
             self.merge_batch();
-            self.schedule.advance(self.counted);
+            self.schedule.advance(self.events);
         }
         if self.core.starved {
             self.make_room();
@@ -78,7 +79,7 @@ impl<K: Key> Tree<K> {
     fn sample(&mut self, items: &[Item<K::Code>]) {
         let nodes = self.fold(items).len() as u64;
         self.nodes_max = self.nodes_max.max(nodes);
-        self.stats.push(Sample { events: self.counted, nodes });
+        self.stats.push(Sample { events: self.events, nodes });
     }
 
     /// Merges harder and harder until an eighth of the lines is free: precision is what gives, and `eps_effective` tells.
@@ -90,7 +91,7 @@ impl<K: Key> Tree<K> {
                 break;
             }
             self.schedule.share *= STRAIN_STEP;
-            let threshold = self.schedule.threshold(self.counted).max(self.core.threshold.saturating_add(1));
+            let threshold = self.schedule.threshold(self.events).max(self.core.threshold.saturating_add(1));
             self.core.set_threshold(threshold);
         }
         self.schedule.merge_threshold = self.schedule.merge_threshold.max(self.core.threshold);
