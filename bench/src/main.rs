@@ -1,36 +1,90 @@
-//! Measures Sonde against floors, exact counting and other summaries: `sonde-bench <command>`.
+//! `sonde-bench`: what sonde costs and whether it is right, over real and hostile programs.
 //!
-//! Each command is one module with a `run` function and prints markdown.
+//! Each command is one module and prints markdown or plain lines.
+#![forbid(unsafe_code)]
 
+mod common;
 mod contenders;
+mod counts;
+mod cpu_time;
 mod floors;
+mod host;
 mod measure;
+mod overhead;
 mod rap;
+mod statistics;
 mod streams;
+mod stress;
+mod workloads;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-const USAGE: &str = "\
-usage: sonde-bench COMMAND [OPTION...]
-  rap [--events N] [--rounds N] [--only STREAM]   range-adaptive trees: rates, and ratios to the floors
-";
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+/// Stress, measure and check sonde over real programs
+#[derive(Parser)]
+#[command(version)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Measure range-adaptive trees: rates, and ratios to the floors
+    ///
+    /// Options: --events N, --rounds N, --only STREAM
+    Rap {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "OPTION")]
+        options: Vec<String>,
+    },
+    /// Run programs with random settings and compare with native runs; status 1 when any differs
+    ///
+    /// Example: sonde-bench stress --runs 1000 --over hostile
+    Stress(stress::Stress),
+    /// Measure what every mode costs on every workload, beside valgrind
+    ///
+    /// Example: sonde-bench overhead gzip python --column default -o -
+    Overhead(overhead::Overhead),
+    /// Compare the counts of the exhaustive mode with valgrind's
+    ///
+    /// Example: sonde-bench counts gzip flags -o -
+    Counts(counts::CompareCounts),
+    /// Make the inputs of the workloads in a folder
+    ///
+    /// Example: sonde-bench inputs target/workloads --scale 6
+    Inputs {
+        /// Where; one folder per scale is made in it
+        folder: PathBuf,
+        /// 1 is about one second of work for each
+        #[arg(long, default_value_t = 1.0)]
+        scale: f64,
+    },
+}
 
 fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let Some((command, options)) = arguments.split_first() else {
-        eprint!("{USAGE}");
-        return ExitCode::from(2);
-    };
-    let outcome = match command.as_str() {
-        "rap" => rap::run(options),
-        other => Err(format!("unknown command '{other}'\n{USAGE}")),
-    };
-    match outcome {
+    match run(Arguments::parse().command) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
-        Err(message) => {
-            eprintln!("sonde-bench: {message}");
+        Err(error) => {
+            eprintln!("sonde-bench: {error:#}");
             ExitCode::from(2)
         }
     }
+}
+
+/// False when sonde did something wrong; an error when that could not be found out.
+fn run(command: Command) -> Result<bool> {
+    match command {
+        Command::Rap { options } => return rap::run(&options).map_err(anyhow::Error::msg),
+        Command::Stress(stress) => return stress.run(),
+        Command::Overhead(overhead) => overhead.run()?,
+        Command::Counts(counts) => counts.run()?,
+        Command::Inputs { folder, scale } => {
+            workloads::inputs::make(&workloads::folder(&folder, scale), scale)?
+        }
+    }
+    Ok(true)
 }

@@ -46,6 +46,8 @@ pub struct Job {
     pub merge: bool,
     /// Variables on top of the fixed small environment.
     pub environment: Vec<(String, String)>,
+    /// Standard output goes nowhere; for measuring.
+    pub discard: bool,
     /// A file that the program writes in its folder, part of the result.
     pub result: Option<String>,
     /// When to kill it.
@@ -83,7 +85,7 @@ pub fn run(job: &Job) -> io::Result<Outcome> {
     let mut child = command(job)
         .current_dir(&scratch)
         .stdin(File::open(&input)?)
-        .stdout(appending(&out)?)
+        .stdout(if job.discard { Stdio::null() } else { appending(&out)?.into() })
         .stderr(appending(if job.merge { &out } else { &err })?)
         .spawn()
         .map_err(|e| io::Error::new(e.kind(), format!("{}: {e}", job.command[0].display())))?;
@@ -93,7 +95,8 @@ pub fn run(job: &Job) -> io::Result<Outcome> {
     Ok(Outcome { ending, stdout: read(&out)?, stderr: read(&err)?, result })
 }
 
-fn command(job: &Job) -> Command {
+/// The command with its environment and a process group of its own, not started.
+pub fn command(job: &Job) -> Command {
     let mut command = Command::new(&job.command[0]);
     command.args(&job.command[1..]).env_clear().envs(ENVIRONMENT).envs(job.environment.iter().cloned());
     command.stdin(Stdio::null()).process_group(0);
@@ -148,7 +151,9 @@ pub fn shell_line(job: &Job) -> String {
         }
     };
     let variables = job.environment.iter().map(|(k, v)| format!("{k}={}", quote(v)));
-    variables.chain(job.command.iter().map(|w| quote(&w.to_string_lossy()))).collect::<Vec<_>>().join(" ")
+    let words = variables.chain(job.command.iter().map(|w| quote(&w.to_string_lossy())));
+    let line = words.collect::<Vec<_>>().join(" ");
+    if job.stdin.is_empty() { line } else { format!("{line} # {} bytes on standard input", job.stdin.len()) }
 }
 
 #[cfg(test)]
@@ -162,6 +167,7 @@ mod tests {
             stdin: b"one\ntwo\n".to_vec(),
             merge: false,
             environment: Vec::new(),
+            discard: false,
             result: None,
             limit,
         }
@@ -206,6 +212,6 @@ mod tests {
     fn shell_lines_are_quoted() {
         let job =
             Job { command: vec!["a b".into(), "it's".into(), "--x=1%".into()], ..shell("", Duration::ZERO) };
-        assert_eq!(shell_line(&job), r"'a b' 'it'\''s' --x=1%");
+        assert_eq!(shell_line(&job), r"'a b' 'it'\''s' --x=1% # 8 bytes on standard input");
     }
 }

@@ -57,7 +57,8 @@ impl Subject {
             (1..=program.stdin_lines).flat_map(|i| format!("line {i} of the input\n").into_bytes()).collect();
         let environment =
             std::env::var("SONDE_WORK").ok().map(|work| ("SONDE_WORK".into(), work)).into_iter().collect();
-        let job = Job { command, stdin, merge: program.merge, environment, result: None, limit };
+        let job =
+            Job { command, stdin, merge: program.merge, environment, discard: false, result: None, limit };
         Some(Self { name: program.name.clone(), job, ending: program.ending? })
     }
 

@@ -26,8 +26,15 @@ fn stand_in(folder: &Path, body: &str) -> PathBuf {
 
 fn subject(limit: Duration) -> Subject {
     let command = ["sh", "-c", "cat; echo oops >&2; kill -9 $$"].map(Into::into).to_vec();
-    let job =
-        Job { command, stdin: b"in\n".to_vec(), merge: false, environment: Vec::new(), result: None, limit };
+    let job = Job {
+        command,
+        stdin: b"in\n".to_vec(),
+        merge: false,
+        environment: Vec::new(),
+        discard: false,
+        result: None,
+        limit,
+    };
     Subject { name: "killed".into(), job, ending: Ending::Signal(9) }
 }
 

@@ -1,0 +1,117 @@
+//! The columns of the overhead table: in which ways each workload is run.
+
+use std::ffi::OsString;
+
+use sonde_harness::process::Job;
+use sonde_harness::support::Sonde;
+use sonde_harness::trial::Subject;
+
+/// Columns that are run side by side on one input, each against a native run of the same round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Group {
+    /// Close to native: long inputs, many rounds.
+    Light,
+    /// Several times native: shorter inputs.
+    Heavy,
+    /// Thousands of times native: very short inputs, once.
+    Lackey,
+}
+
+/// One way of running.
+#[derive(Clone, Debug)]
+pub struct Column {
+    /// The head of the column.
+    pub title: &'static str,
+    /// Beside which others.
+    pub group: Group,
+    how: How,
+}
+
+#[derive(Clone, Debug)]
+enum How {
+    Sonde(&'static [&'static str]),
+    Valgrind(&'static [&'static str]),
+}
+
+const fn sonde(title: &'static str, group: Group, options: &'static [&'static str]) -> Column {
+    Column { title, group, how: How::Sonde(options) }
+}
+
+const COLUMNS: [Column; 9] = [
+    sonde("trigger only", Group::Light, &["--burst", "0"]),
+    sonde("default", Group::Light, &[]),
+    sonde("1 %", Group::Light, &["--rate", "1%"]),
+    sonde("5 %", Group::Light, &["--rate", "5%"]),
+    sonde("always, blocks", Group::Heavy, &["--policy", "always", "--record", "blocks"]),
+    sonde("always, + addresses", Group::Heavy, &["--policy", "always", "--record", "addresses"]),
+    sonde("always, + values", Group::Heavy, &["--policy", "always", "--record", "values"]),
+    Column { title: "valgrind none", group: Group::Heavy, how: How::Valgrind(&["-q", "--tool=none"]) },
+    Column {
+        title: "lackey trace-mem",
+        group: Group::Lackey,
+        how: How::Valgrind(&["--tool=lackey", "--trace-mem=yes", "--log-file=/dev/null"]),
+    },
+];
+
+/// All columns that this sonde can fill; and the titles of those that it cannot.
+pub fn possible(known: &Sonde) -> (Vec<Column>, Vec<&'static str>) {
+    let (can, cannot): (Vec<Column>, Vec<Column>) = COLUMNS.into_iter().partition(|c| c.is_possible(known));
+    (can, cannot.into_iter().map(|c| c.title).collect())
+}
+
+impl Column {
+    fn is_possible(&self, known: &Sonde) -> bool {
+        match self.how {
+            How::Valgrind(_) => true,
+            How::Sonde(options) => options.chunks(2).all(|pair| match pair {
+                ["--burst" | "--rate", _] => known.accepts(pair[0], ""),
+                [option, value] => known.accepts(option, value),
+                _ => false,
+            }),
+        }
+    }
+
+    /// The job of this column. Exhaustive runs discard the log where sonde has a way to say so: the cost of recording is
+    /// asked for, not that of whoever reads.
+    pub fn job(&self, subject: &Subject, known: &Sonde) -> Job {
+        match self.how {
+            How::Sonde(options) => {
+                let mut options: Vec<String> = options.iter().map(|o| (*o).into()).collect();
+                if self.group == Group::Heavy && known.accepts("--discard", "") {
+                    options.push("--discard".into());
+                }
+                subject.observed_job(known, &options)
+            }
+            How::Valgrind(options) => {
+                let words = ["valgrind"].iter().chain(options).map(OsString::from);
+                Job {
+                    command: words.chain(subject.job.command.iter().cloned()).collect(),
+                    ..subject.job.clone()
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    #[test]
+    fn columns_follow_what_sonde_accepts() {
+        let none = Sonde::described(Path::new("sonde"), Some(""), None);
+        let (can, cannot) = possible(&none);
+        assert_eq!(
+            can.iter().map(|c| c.title).collect::<Vec<_>>(),
+            ["default", "valgrind none", "lackey trace-mem"]
+        );
+        assert_eq!(cannot.len(), 6);
+        let full = Sonde::described(
+            Path::new("sonde"),
+            Some(" --burst N\n --rate R\n --policy always\n --record blocks addresses values\n"),
+            None,
+        );
+        assert!(possible(&full).1.is_empty());
+    }
+}

@@ -1,0 +1,165 @@
+//! Many random settings over many programs: the output must be the native one, every time.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anyhow::{Result, ensure};
+use clap::{Args, ValueEnum};
+use sonde_harness::process::Outcome;
+use sonde_harness::random::Random;
+use sonde_harness::settings::{self, Mode};
+use sonde_harness::support::Sonde;
+use sonde_harness::trial::{Failure, Subject};
+use sonde_harness::{compile, manifest, sessions};
+
+use crate::common::Places;
+use crate::workloads;
+
+/// Which programs to stress.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Over {
+    /// Both
+    All,
+    /// The hostile programs
+    Hostile,
+    /// The workloads
+    Workloads,
+}
+
+/// Options of `sonde-bench stress`.
+#[derive(Args, Debug)]
+pub struct Stress {
+    /// How many observed runs
+    #[arg(long, default_value_t = 1000)]
+    runs: u64,
+    /// Repeats an earlier stress; by default from the clock
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Runs at the same time
+    #[arg(long, default_value_t = 2)]
+    jobs: usize,
+    /// Which programs
+    #[arg(long, value_enum, default_value_t = Over::All)]
+    over: Over,
+    /// Only programs with this in their name
+    #[arg(long, default_value = "")]
+    only: String,
+    /// Only modes with this in their name (bursts, always, counter, perf, timer, blocks, addresses, values)
+    #[arg(long, default_value = "")]
+    mode: String,
+    /// Size of the workloads' inputs; 1 is about a second of work
+    #[arg(long, default_value_t = 0.05)]
+    scale: f64,
+    /// Folder for the built hostile programs
+    #[arg(long, value_name = "DIR", default_value = "target/hostile")]
+    programs: PathBuf,
+    #[command(flatten)]
+    places: Places,
+}
+
+/// A program with its native outcome.
+struct Reference {
+    subject: Subject,
+    native: Outcome,
+}
+
+/// What one run came to: the mode it ran in, and what went wrong.
+type Run = (String, Result<(), Failure>);
+
+impl Stress {
+    /// Runs it all; true when every run was the native one.
+    pub fn run(&self) -> Result<bool> {
+        let sonde = self.places.sonde()?;
+        let modes: Vec<Mode> =
+            settings::modes(&sonde).into_iter().filter(|m| m.to_string().contains(&self.mode)).collect();
+        ensure!(!modes.is_empty(), "this sonde has no mode with {:?} in its name", self.mode);
+        let references = self.references()?;
+        ensure!(!references.is_empty(), "no program has {:?} in its name", self.only);
+        let seed = self
+            .seed
+            .unwrap_or_else(|| SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs()));
+        sonde.refused().iter().for_each(|r| println!("not tested: {r}"));
+        println!("{} runs over {} programs, --seed {seed}", self.runs, references.len());
+        let done = AtomicU64::new(0);
+        let numbers: Vec<u64> = (0..self.runs).collect();
+        let runs = sessions::in_parallel(self.jobs, &numbers, |number| {
+            let run = one(&sonde, &modes, &references, seed, *number);
+            progress(done.fetch_add(1, Ordering::Relaxed) + 1, self.runs, &run);
+            run
+        });
+        Ok(summary(&runs))
+    }
+
+    /// Builds, makes inputs, and runs everything natively once.
+    fn references(&self) -> Result<Vec<Reference>> {
+        let subjects: Vec<Subject> =
+            self.subjects()?.into_iter().filter(|s| s.name.contains(&self.only)).collect();
+        let natives = sessions::in_parallel(self.jobs, &subjects, Subject::native);
+        subjects
+            .into_iter()
+            .zip(natives)
+            .map(|(subject, native)| {
+                Ok(Reference { subject, native: native.map_err(|f| anyhow::anyhow!("{f}"))? })
+            })
+            .collect()
+    }
+
+    fn subjects(&self) -> Result<Vec<Subject>> {
+        let mut subjects = Vec::new();
+        if self.over != Over::Workloads {
+            let programs = manifest::programs()?;
+            compile::build(&programs, &self.programs, self.jobs)?;
+            let folder = self.programs.canonicalize()?;
+            subjects
+                .extend(programs.iter().filter_map(|p| Subject::hostile(p, &folder, self.places.limit())));
+        }
+        if self.over != Over::Hostile {
+            for workload in workloads::chosen(&[])? {
+                subjects.push(workload.ready(&self.places.inputs, self.scale, self.places.limit())?);
+            }
+        }
+        Ok(subjects)
+    }
+}
+
+/// The run with a number depends only on the seed and the number, not on what ran before.
+fn one(sonde: &Sonde, modes: &[Mode], references: &[Reference], seed: u64, number: u64) -> Run {
+    let mut random = Random::named(seed, &number.to_string());
+    let reference = &references[random.below(references.len() as u64) as usize];
+    let mode = random.pick(modes);
+    let options = settings::draw(mode, sonde, &mut random);
+    let name = mode.to_string();
+    let result = reference.subject.observed(&reference.native, sonde, &name, &options);
+    (name, result)
+}
+
+fn progress(done: u64, total: u64, run: &Run) {
+    if let Err(failure) = &run.1 {
+        println!("FAILED {failure}");
+    } else if done.is_multiple_of(100) || done == total {
+        println!("{done} of {total}");
+    }
+    // Progress for somebody who watches; when nobody can, the summary is what counts.
+    let _ = std::io::stdout().flush();
+}
+
+fn summary(runs: &[Run]) -> bool {
+    let mut modes: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
+    for (mode, result) in runs {
+        let entry = modes.entry(mode).or_default();
+        entry.0 += 1;
+        entry.1 += u64::from(result.is_err());
+    }
+    for (mode, (count, failed)) in &modes {
+        println!("{mode:18} {count:6} runs {failed:6} failures");
+    }
+    let failures: Vec<&Failure> = runs.iter().filter_map(|r| r.1.as_ref().err()).collect();
+    let mut programs: BTreeMap<&str, u64> = BTreeMap::new();
+    failures.iter().for_each(|f| *programs.entry(&f.subject).or_default() += 1);
+    programs.iter().for_each(|(name, count)| println!("failed {count} times: {name}"));
+    println!("{} runs, {} failures", runs.len(), failures.len());
+    failures.is_empty()
+}
