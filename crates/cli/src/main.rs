@@ -19,12 +19,14 @@ struct Sonde {
 
 #[derive(Subcommand)]
 enum Command {
+    Run(Box<commands::run::Args>),
     Rap(Box<commands::rap::Args>),
 }
 
 fn main() -> ExitCode {
     let sonde = Sonde::parse();
     let outcome = match sonde.command {
+        Command::Run(args) => commands::run::run(&args),
         Command::Rap(args) => commands::rap::run(&args),
     };
     outcome::exit_code(outcome)

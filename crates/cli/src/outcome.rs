@@ -1,12 +1,53 @@
 //! Exit statuses, the same for every subcommand: 0 done, 1 the result could not be written, 2 bad usage or bad input.
+//! Commands that run a program end as it ended, or like a shell that could not start it: 127 not found, 126 not runnable.
 
 use std::io;
 use std::process::ExitCode;
+
+use sonde_launch::{Exit, LaunchError};
 
 /// The result could not be written.
 const CANNOT_WRITE: u8 = 1;
 /// Bad usage (clap uses 2 as well) or bad input.
 const BAD_INPUT: u8 = 2;
+
+/// The program exists but cannot be run.
+const NOT_RUNNABLE: u8 = 126;
+/// There is no such program.
+const NOT_FOUND: u8 = 127;
+
+/// The program could not be run.
+#[derive(Debug)]
+pub struct CannotRun(pub LaunchError);
+
+impl std::fmt::Display for CannotRun {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl std::error::Error for CannotRun {}
+
+impl CannotRun {
+    fn status(&self) -> u8 {
+        match self.0 {
+            LaunchError::NotFound(_) => NOT_FOUND,
+            _ => NOT_RUNNABLE,
+        }
+    }
+}
+
+/// How the program that was run ended; Sonde ends the same way.
+#[derive(Debug)]
+pub struct Ended(pub Exit);
+
+impl std::fmt::Display for Ended {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:?}", self.0)
+    }
+}
+
+impl std::error::Error for Ended {}
 
 /// A failure to write the result, as opposed to one to read the input.
 #[derive(Debug)]
@@ -25,11 +66,19 @@ impl std::error::Error for CannotWrite {}
 /// A reader that closed the pipe, such as `head`, has all it wanted: that is no error.
 pub fn exit_code(outcome: anyhow::Result<()>) -> ExitCode {
     let Err(error) = outcome else { return ExitCode::SUCCESS };
+    match error.downcast_ref::<Ended>() {
+        Some(Ended(Exit::Status(status))) => return ExitCode::from(*status as u8),
+        Some(Ended(Exit::Signal(signal))) => sonde_launch::die_by(*signal),
+        None => {}
+    }
     let unwritten = error.downcast_ref::<CannotWrite>();
     if unwritten.is_some_and(|cause| cause.0.kind() == io::ErrorKind::BrokenPipe) {
         return ExitCode::SUCCESS;
     }
     let unwritten = unwritten.is_some();
     eprintln!("sonde: {error:#}");
+    if let Some(cause) = error.downcast_ref::<CannotRun>() {
+        return ExitCode::from(cause.status());
+    }
     ExitCode::from(if unwritten { CANNOT_WRITE } else { BAD_INPUT })
 }

@@ -1,5 +1,7 @@
 //! Shares (`1%`, `0.01`) and sizes (`64K`): how they are given on the command line and shown in reports.
 
+use std::time::Duration;
+
 /// Reads a share of the whole: `1%`, `1 %` or `0.01`.
 pub fn parse_share(text: &str) -> Result<f64, String> {
     let (digits, scale) = match text.trim().strip_suffix('%') {
@@ -12,6 +14,33 @@ pub fn parse_share(text: &str) -> Result<f64, String> {
         return Ok(share);
     }
     Err("a share must be above 0 and at most 1 (100%)".into())
+}
+
+/// Reads a share that may be nothing: `0%` to `100%`.
+pub fn parse_part(text: &str) -> Result<f64, String> {
+    let zero = text.trim().trim_end_matches('%').trim_end().parse::<f64>() == Ok(0.0);
+    if zero { Ok(0.0) } else { parse_share(text) }
+}
+
+/// Reads a time: `10ms`, `500us`, `1s`, `1.5 ms`. At least 100 us, at most an hour.
+pub fn parse_duration(text: &str) -> Result<Duration, String> {
+    let expected = || "expected a time such as 10ms, 500us or 1s".to_string();
+    let text = text.trim();
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = match &text[digits.len()..] {
+        "ns" => 1e-9,
+        "us" => 1e-6,
+        "ms" => 1e-3,
+        "s" => 1.0,
+        _ => return Err(expected()),
+    };
+    let number: f64 = digits.trim_end().parse().map_err(|_| expected())?;
+    let seconds = number * unit;
+    // A signal costs some 20 us: more often than every 100 us would be little but signals.
+    if !(100e-6..=3600.0).contains(&seconds) {
+        return Err("a period must be at least 100us and at most 3600s".into());
+    }
+    Ok(Duration::from_secs_f64(seconds))
 }
 
 /// Reads a number of bytes: `65536`, `64K`, `64KiB`, `1M`, `2G`. Units are powers of 1024.
@@ -73,6 +102,20 @@ mod tests {
         assert_eq!(parse_share("100%"), Ok(1.0));
         for text in ["", "%", "0", "0%", "-1", "1.5", "NaN", "inf", "x", "1%%"] {
             assert!(parse_share(text).is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn parts_and_times() {
+        assert_eq!(parse_part("0%"), Ok(0.0));
+        assert_eq!(parse_part("0"), Ok(0.0));
+        assert_eq!(parse_part("50%"), Ok(0.5));
+        assert!(parse_part("101%").is_err() && parse_part("-1%").is_err() && parse_part("").is_err());
+        assert_eq!(parse_duration("10ms"), Ok(Duration::from_millis(10)));
+        assert_eq!(parse_duration("1.5 ms"), Ok(Duration::from_micros(1500)));
+        assert_eq!(parse_duration("200us"), Ok(Duration::from_micros(200)));
+        for text in ["", "10", "ms", "1us", "2h", "1e9s", "NaNs", "-1s", "10 m s"] {
+            assert!(parse_duration(text).is_err(), "{text:?}");
         }
     }
 

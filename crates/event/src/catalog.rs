@@ -94,6 +94,18 @@ impl Catalog {
         self.superblock(self.path(exit)?.superblock)
     }
 
+    /// Bytes used, roughly. A catalog grows with the code that is described, not with how often it runs.
+    pub fn memory_bytes(&self) -> usize {
+        let paths = self.paths.capacity() * size_of::<Option<Path>>();
+        let of = |s: &Superblock| {
+            size_of::<Superblock>()
+                + s.insns.capacity() * size_of::<Insn>()
+                + s.blocks.capacity() * size_of::<Block>()
+                + s.refs.capacity() * size_of::<Reference>()
+        };
+        paths + self.superblocks.iter().map(of).sum::<usize>()
+    }
+
     /// All superblocks.
     pub fn superblocks(&self) -> &[Superblock] {
         &self.superblocks

@@ -5,6 +5,7 @@ use crate::error::StreamError;
 use crate::reader::{Begin, End, Reader, Run};
 use sonde_wire::marker::{self, Cause, Kind};
 use sonde_x64::plan::Detail;
+use std::collections::HashMap;
 
 /// What could not be read, so that nothing is lost silently.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -19,6 +20,8 @@ pub struct Lost {
 pub struct Decoder {
     catalog: Catalog,
     lost: Lost,
+    /// Each thread's fs base at the end of its last buffer.
+    fs_bases: HashMap<i32, u64>,
 }
 
 /// State of the thread whose buffer is read.
@@ -30,7 +33,7 @@ struct Cursor {
 impl Decoder {
     /// A decoder for a stream recorded with this detail.
     pub fn new(detail: Detail) -> Decoder {
-        Decoder { catalog: Catalog::new(detail), lost: Lost::default() }
+        Decoder { catalog: Catalog::new(detail), lost: Lost::default(), fs_bases: HashMap::new() }
     }
 
     /// The superblocks so far.
@@ -48,15 +51,15 @@ impl Decoder {
         self.catalog.add(words)
     }
 
-    /// Reads one buffer of thread `tid`, whose fs base was `fs_base` where it starts in the middle of a burst; returns
-    /// the fs base at its end. On an error, what came before it was delivered and the rest is counted as lost.
-    pub fn log(
+    /// Reads one buffer of thread `tid`. On an error, what came before it was delivered and the rest is counted as
+    /// lost.
+    pub fn log<R: Reader + ?Sized>(
         &mut self,
         tid: i32,
-        fs_base: u64,
         words: &[u64],
-        reader: &mut dyn Reader,
-    ) -> Result<u64, StreamError> {
+        reader: &mut R,
+    ) -> Result<(), StreamError> {
+        let fs_base = self.fs_bases.get(&tid).copied().unwrap_or(0);
         let mut cursor = Cursor { tid, fs_base };
         let mut at = 0;
         while at < words.len() {
@@ -69,16 +72,17 @@ impl Decoder {
                 }
             }
         }
-        Ok(cursor.fs_base)
+        self.fs_bases.insert(cursor.tid, cursor.fs_base);
+        Ok(())
     }
 
     #[inline]
-    fn record(
+    fn record<R: Reader + ?Sized>(
         &self,
         cursor: &mut Cursor,
         words: &[u64],
         at: usize,
-        reader: &mut dyn Reader,
+        reader: &mut R,
     ) -> Result<usize, StreamError> {
         let header = words[at] as u32;
         if header >= marker::FIRST {
@@ -109,12 +113,12 @@ impl Decoder {
         }
     }
 
-    fn marker(
+    fn marker<R: Reader + ?Sized>(
         &self,
         cursor: &mut Cursor,
         words: &[u64],
         at: usize,
-        reader: &mut dyn Reader,
+        reader: &mut R,
     ) -> Result<usize, StreamError> {
         let header = words[at] as u32;
         let (kind, len) = marker::parse(header).ok_or(StreamError::UnknownMarker { at, header })?;
@@ -142,12 +146,12 @@ impl Decoder {
         Ok(end)
     }
 
-    fn partial(
+    fn partial<R: Reader + ?Sized>(
         &self,
         cursor: &Cursor,
         record: &[u64],
         at: usize,
-        reader: &mut dyn Reader,
+        reader: &mut R,
     ) -> Result<(), StreamError> {
         let info = record.last().copied().unwrap_or(0);
         let (exit, done) = ((info >> 32) as u32, info as u16);

@@ -26,6 +26,7 @@
 mod catalog;
 mod decode;
 mod error;
+pub mod maps;
 mod reader;
 
 pub use catalog::{Block, Catalog, Path, Superblock};

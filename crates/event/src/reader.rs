@@ -1,7 +1,7 @@
 //! The interface that every analysis implements, and what it gets to see.
 
 use crate::catalog::{Block, Path, Superblock};
-use sonde_wire::marker::Cause;
+use sonde_wire::marker::{self, Cause};
 use sonde_x64::memory::{Access, Repeat, Value};
 use sonde_x64::plan::Insn;
 
@@ -114,6 +114,13 @@ pub struct Ref {
 }
 
 impl<'a> Run<'a> {
+    /// The number of the exit taken; none for a pass that was cut short.
+    #[inline]
+    pub fn exit(&self) -> Option<u32> {
+        let header = *self.words.first()? as u32;
+        if header < marker::FIRST { header.checked_sub(1) } else { None }
+    }
+
     /// Instructions executed.
     #[inline]
     pub fn instructions(&self) -> u64 {

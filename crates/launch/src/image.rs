@@ -71,6 +71,41 @@ pub fn has_interpreter(data: &[u8]) -> Result<bool, String> {
     Ok(programs.iter().any(|p| p.p_type(endian) == elf::PT_INTERP))
 }
 
+/// Largest file that is read for its build-id: what one can map is not always small (devices, huge data files).
+const LARGEST_READ: u64 = 1 << 20;
+
+/// The build-id of a file as the process sees it; empty if it has none or cannot be read.
+pub fn build_id(pid: i32, name: &str) -> Vec<u8> {
+    use std::io::Read;
+    let seen_by_it = format!("/proc/{pid}/root{name}");
+    let Ok(file) = std::fs::File::open(seen_by_it).or_else(|_| std::fs::File::open(name)) else {
+        return Vec::new();
+    };
+    if !file.metadata().is_ok_and(|m| m.is_file()) {
+        return Vec::new();
+    }
+    // Notes stand near the start of the file, right behind the program headers.
+    let mut head = Vec::new();
+    if file.take(LARGEST_READ).read_to_end(&mut head).is_err() {
+        return Vec::new();
+    }
+    note_of(&head).unwrap_or_default()
+}
+
+fn note_of(data: &[u8]) -> Option<Vec<u8>> {
+    let header = elf::FileHeader64::<Endianness>::parse(data).ok()?;
+    let endian = header.endian().ok()?;
+    for program in header.program_headers(endian, data).ok()? {
+        let Ok(Some(mut notes)) = program.notes(endian, data) else { continue };
+        while let Ok(Some(note)) = notes.next() {
+            if note.name() == elf::ELF_NOTE_GNU && note.n_type(endian) == elf::NT_GNU_BUILD_ID {
+                return Some(note.desc().to_vec());
+            }
+        }
+    }
+    None
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -17,10 +17,15 @@ mod ptrace;
 mod serve;
 mod session;
 mod shared;
+mod signals;
 mod threads;
+mod watch;
 
 pub use error::LaunchError;
 pub use options::{Loader, Options, Policy, Trigger};
 pub use program::Program;
-pub use serve::{Exit, Totals};
+pub use serve::{Exit, Outlets, Served, Tap, Totals};
 pub use session::{Session, Setup};
+pub use signals::die_by;
+pub use sonde_wire::Counter;
+pub use threads::Kind as TriggerKind;

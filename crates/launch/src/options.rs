@@ -63,6 +63,8 @@ pub struct Options {
     pub max_memory: u64,
     /// Seed of the random gaps.
     pub seed: u64,
+    /// Whether processes that the program starts are recorded as well.
+    pub follow: bool,
 }
 
 /// Default limit on the memory of the probe.
@@ -78,6 +80,7 @@ impl Default for Options {
             random_gap: 500,
             max_memory: DEFAULT_MEMORY,
             seed: 1,
+            follow: false,
         }
     }
 }

@@ -1,10 +1,13 @@
 //! Reads what the probe logs until the program is gone.
 
 use crate::session::Session;
-use sonde_event::{Lost, Reader, StreamError};
+use crate::signals;
+use crate::watch::Watch;
+use sonde_event::maps::{Mapping, Mappings};
+use sonde_event::{Decoder, Lost, Reader, StreamError};
 use sonde_wire::Counter;
 use sonde_wire::control::state;
-use std::collections::HashMap;
+use sonde_wire::descriptor::{HEAD_WORDS, Head};
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::time::{Duration, Instant};
 
@@ -34,6 +37,12 @@ pub struct Totals {
     pub uncovered: u64,
     /// Bytes of log read.
     pub log_bytes: u64,
+    /// Superblocks described.
+    pub descriptions: u64,
+    /// What lay where in the program.
+    pub mappings: Mappings,
+    /// Time-stamp ticks in a second.
+    pub ticks_per_second: f64,
 }
 
 impl Totals {
@@ -43,24 +52,76 @@ impl Totals {
     }
 }
 
-/// Reading state of a session.
+/// A session that is over.
+pub struct Served {
+    /// How the program ended.
+    pub exit: Exit,
+    /// What it came to.
+    pub totals: Totals,
+    /// The decoder, with the catalog of all code seen (empty if nobody read the stream).
+    pub decoder: Decoder,
+}
+
+/// Sees what the probe wrote before anybody makes sense of it: a trace file is one.
+pub trait Tap {
+    /// A superblock was described.
+    fn description(&mut self, words: &[u64]);
+    /// A thread filled (a part of) a buffer; all it refers to was described before.
+    fn log(&mut self, tid: i32, words: &[u64]);
+    /// Something was mapped in the program.
+    fn mapping(&mut self, mapping: &Mapping);
+}
+
+/// Where the stream goes. What nobody wants is not decoded.
 #[derive(Default)]
-pub struct Reading {
-    fs_bases: HashMap<i32, u64>,
+pub struct Outlets<'a> {
+    /// Gets the decoded stream.
+    pub reader: Option<&'a mut dyn Reader>,
+    /// Gets the raw one.
+    pub tap: Option<&'a mut dyn Tap>,
+}
+
+/// Reading state of a session.
+struct Reading<'a> {
+    outlets: Outlets<'a>,
     scratch: Vec<u64>,
     error: Option<StreamError>,
     log_bytes: u64,
+    descriptions: u64,
+}
+
+/// Time between two ticks.
+const TICK: Duration = Duration::from_millis(100);
+
+impl Reading<'_> {
+    /// Passes the description in `scratch` on. Returns whether its code lies in no mapping known so far.
+    fn description(&mut self, decoder: &mut Decoder, watch: &Watch) -> bool {
+        self.descriptions += 1;
+        if let Some(tap) = &mut self.outlets.tap {
+            tap.description(&self.scratch);
+        }
+        if self.outlets.reader.is_some()
+            && let Err(error) = decoder.describe(&self.scratch)
+        {
+            self.error.get_or_insert(error);
+        }
+        let head: Option<&[u64; HEAD_WORDS]> = self.scratch.first_chunk();
+        head.is_some_and(|head| !watch.knows_code(Head::decode(head).pc))
+    }
 }
 
 impl Session {
-    /// Feeds the stream to `reader` until the program ends. `tick` is called about every 100 ms with the session, for
-    /// progress and adaptation.
-    pub fn serve(mut self, reader: &mut dyn Reader, tick: &mut dyn FnMut(&mut Session)) -> (Exit, Totals) {
-        let mut reading = Reading::default();
-        let mut next_tick = Instant::now() + Duration::from_millis(100);
+    /// Feeds the stream to the outlets until the program ends. `tick` is called about every 100 ms with the session,
+    /// for progress and adaptation.
+    pub fn serve(mut self, outlets: Outlets<'_>, tick: &mut dyn FnMut(&mut Session)) -> Served {
+        let mut reading =
+            Reading { outlets, scratch: Vec::new(), error: None, log_bytes: 0, descriptions: 0 };
+        let mut next_tick = Instant::now() + TICK;
+        self.look_at_mappings(&mut reading);
         let exit = loop {
             let seen = self.shared.control().full_signal.load(Acquire);
-            let busy = self.drain(&mut reading, reader);
+            let busy = self.drain(&mut reading);
+            self.read_descriptions(&mut reading);
             if let Some(exit) = self.poll_exit() {
                 break exit;
             }
@@ -68,26 +129,41 @@ impl Session {
             if let Some(threads) = &mut self.threads {
                 threads.scan(now);
             }
+            if self.watch.is_due(now) {
+                self.look_at_mappings(&mut reading);
+            }
             if now >= next_tick {
                 tick(&mut self);
-                next_tick = now + Duration::from_millis(100);
+                next_tick = now + TICK;
             }
             if !busy {
                 self.wait(seen);
             }
         };
-        self.drain(&mut reading, reader);
-        self.drain_rest(&mut reading, reader);
+        self.drain(&mut reading);
+        self.drain_rest(&mut reading);
         let totals = Totals {
             counters: self.shared.control().counters.iter().map(|c| c.load(Relaxed)).collect(),
             lost: self.decoder.lost(),
             error: reading.error,
             cpu: self.cpu,
-            wall: self.started.elapsed(),
+            wall: self.clock.elapsed(),
             uncovered: self.threads.as_ref().map_or(0, |t| t.uncovered),
             log_bytes: reading.log_bytes,
+            descriptions: reading.descriptions,
+            ticks_per_second: self.clock.ticks_per_second(),
+            mappings: self.watch.into_mappings(),
         };
-        (exit, totals)
+        Served { exit, totals, decoder: self.decoder }
+    }
+
+    /// Looks at the program's mappings and tells what is new.
+    fn look_at_mappings(&mut self, reading: &mut Reading<'_>) {
+        for mapping in self.watch.look(Instant::now()) {
+            if let Some(tap) = &mut reading.outlets.tap {
+                tap.mapping(mapping);
+            }
+        }
     }
 
     /// Waits for a full buffer, the end of the program, or a little while.
@@ -99,11 +175,12 @@ impl Session {
     }
 
     /// Reads new descriptions.
-    fn read_descriptions(&mut self, reading: &mut Reading) {
-        let control = self.shared.control();
+    fn read_descriptions(&mut self, reading: &mut Reading<'_>) {
         let ring = self.shared.regions().descriptors;
+        let control = self.shared.control();
         let end = control.described.load(Acquire);
         let mut at = control.descriptions_read.load(Relaxed);
+        let mut unmapped = false;
         while at < end {
             let place = at % ring.len;
             self.shared.copy_words(ring.start + place, 1, &mut reading.scratch);
@@ -121,22 +198,23 @@ impl Session {
                 break;
             }
             self.shared.copy_words(ring.start + place, bytes as usize / 8, &mut reading.scratch);
-            if let Err(error) = self.decoder.describe(&reading.scratch) {
-                reading.error.get_or_insert(error);
-            }
+            unmapped |= reading.description(&mut self.decoder, &self.watch);
             at += bytes;
         }
         control.descriptions_read.store(at, Release);
+        if unmapped {
+            self.look_at_mappings(reading);
+        }
     }
 
     /// Reads all full buffers, oldest first. Returns whether there was one.
-    fn drain(&mut self, reading: &mut Reading, reader: &mut dyn Reader) -> bool {
+    fn drain(&mut self, reading: &mut Reading<'_>) -> bool {
         let mut any = false;
         loop {
             let buffers = &self.shared.control().buffers[..self.shared.regions().count as usize];
             let full = buffers.iter().enumerate().filter(|(_, b)| b.state.load(Acquire) == state::FULL);
             let Some(i) = full.min_by_key(|(_, b)| b.order.load(Relaxed)).map(|(i, _)| i) else { break };
-            self.read_buffer(i, reading, reader);
+            self.read_buffer(i, reading);
             let control = self.shared.control();
             control.buffers[i].state.store(state::FREE, Release);
             control.free_signal.fetch_add(1, AcqRel);
@@ -148,15 +226,15 @@ impl Session {
     }
 
     /// After the end: buffers that threads were still filling.
-    fn drain_rest(&mut self, reading: &mut Reading, reader: &mut dyn Reader) {
+    fn drain_rest(&mut self, reading: &mut Reading<'_>) {
         for i in 0..self.shared.regions().count as usize {
             if self.shared.control().buffers[i].state.load(Acquire) == state::OWNED {
-                self.read_buffer(i, reading, reader);
+                self.read_buffer(i, reading);
             }
         }
     }
 
-    fn read_buffer(&mut self, i: usize, reading: &mut Reading, reader: &mut dyn Reader) {
+    fn read_buffer(&mut self, i: usize, reading: &mut Reading<'_>) {
         self.read_descriptions(reading);
         let buffer = &self.shared.control().buffers[i];
         let tid = buffer.tid.load(Relaxed);
@@ -164,14 +242,13 @@ impl Session {
         let used = buffer.used.load(Acquire).min(regions.buffer_len());
         reading.log_bytes += used;
         let words = self.shared.words(regions.buffer(i as u64), used as usize / 8);
-        let fs_base = reading.fs_bases.get(&tid).copied().unwrap_or(0);
-        match self.decoder.log(tid, fs_base, words, reader) {
-            Ok(base) => {
-                reading.fs_bases.insert(tid, base);
-            }
-            Err(error) => {
-                reading.error.get_or_insert(error);
-            }
+        if let Some(tap) = &mut reading.outlets.tap {
+            tap.log(tid, words);
+        }
+        if let Some(reader) = &mut reading.outlets.reader
+            && let Err(error) = self.decoder.log(tid, words, *reader)
+        {
+            reading.error.get_or_insert(error);
         }
     }
 
@@ -181,8 +258,12 @@ impl Session {
         // SAFETY: plain data written by the kernel.
         let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
         // SAFETY: both pointers lead to locals.
-        let pid = unsafe { libc::wait4(self.pid, &mut status, libc::WNOHANG, &mut usage) };
+        let pid = unsafe { libc::wait4(self.pid, &mut status, libc::WNOHANG | libc::WUNTRACED, &mut usage) };
         if pid != self.pid {
+            return None;
+        }
+        if libc::WIFSTOPPED(status) {
+            signals::stop_like(self.pid, libc::WSTOPSIG(status));
             return None;
         }
         let time = |t: libc::timeval| Duration::new(t.tv_sec as u64, t.tv_usec as u32 * 1000);

@@ -7,14 +7,16 @@ use crate::place;
 use crate::program::Program;
 use crate::ptrace::Tracee;
 use crate::shared::SharedMemory;
+use crate::signals::{self, Signals};
 use crate::threads::{Kind, Threads};
+use crate::watch::{self, Clock, Watch};
 use sonde_event::Decoder;
 use sonde_wire::Control;
 use std::ffi::CString;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The trigger signal. Its default action is to be ignored, so that a stray one (after an exec, or in a program that
 /// takes the signal over) does no harm; programs must expect it at any time anyway.
@@ -37,9 +39,11 @@ pub struct Session {
     pub(crate) decoder: Decoder,
     pub(crate) pid: i32,
     pub(crate) threads: Option<Threads>,
-    pub(crate) started: Instant,
+    pub(crate) clock: Clock,
     pub(crate) cpu: Duration,
+    pub(crate) watch: Watch,
     setup: Setup,
+    _signals: Signals,
 }
 
 impl Session {
@@ -51,7 +55,8 @@ impl Session {
             _ => sonde_wire::control::trigger::OUTSIDE,
         };
         let shared = SharedMemory::new(options, inside, SIGNAL)?;
-        let started = Instant::now();
+        let clock = Clock::start();
+        let signals = Signals::take_over();
         let (pid, fd) = spawn(program, &shared)?;
         let tracee = Tracee::new(pid).inspect_err(|_| kill(pid))?;
         let placed = place::place(&tracee, &shared, fd, SIGNAL);
@@ -66,7 +71,9 @@ impl Session {
         tracee.detach()?;
         let setup = Setup { trigger: kind, trigger_note: note, loader: "placed at exec through ptrace" };
         let decoder = Decoder::new(options.detail);
-        Ok(Session { shared, decoder, pid, threads, started, cpu: Duration::ZERO, setup })
+        signals.program(pid);
+        let (cpu, watch) = (Duration::ZERO, Watch::new(pid));
+        Ok(Session { shared, decoder, pid, threads, clock, cpu, watch, setup, _signals: signals })
     }
 
     /// How it was set up.
@@ -87,6 +94,16 @@ impl Session {
         if let Some(threads) = &mut self.threads {
             threads.set_period(period_ns);
         }
+    }
+
+    /// CPU time that the program has used so far.
+    pub fn cpu_time(&self) -> Duration {
+        watch::cpu_time(self.pid)
+    }
+
+    /// Time-stamp ticks in a second, as measured so far.
+    pub fn ticks_per_second(&self) -> f64 {
+        self.clock.ticks_per_second()
     }
 
     /// The control page, for progress.
@@ -147,7 +164,7 @@ fn spawn(program: &Program, shared: &SharedMemory) -> Result<(i32, i32), LaunchE
     if pid == 0 {
         // SAFETY: as above; `environ` is unchanged since before the fork.
         unsafe {
-            libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+            signals::as_inherited();
             libc::dup2(shared.fd(), number);
             if libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0) == 0 {
                 libc::execv(path.as_ptr(), argv.as_ptr());

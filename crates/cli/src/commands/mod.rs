@@ -1,3 +1,4 @@
 //! The subcommands, one file each (with a folder of the same name where one file would hold several ideas).
 
 pub mod rap;
+pub mod run;

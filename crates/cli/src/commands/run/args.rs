@@ -1,0 +1,255 @@
+//! What `sonde run` and `sonde trace record` can be told: raw as clap reads it, then as options of a session.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use clap::ValueEnum;
+use sonde_event::Detail;
+use sonde_launch::{Loader, Options, Policy, Trigger};
+
+use crate::quantity::{parse_duration, parse_part, parse_share, parse_size};
+
+const EXAMPLES: &str = "\
+Examples:
+  sonde run -- gzip -9 FILE                     hot code and data of a program, at a few percent of overhead
+  sonde run --rate 1% -- python3 script.py      spend 1 % of the CPU time on recording, whatever the program does
+  sonde run --trigger timer -- PROG             where perf events are forbidden (auto finds out by itself)
+  sonde run --policy always -- PROG             record everything, from the first instruction to the last
+  sonde run --json=run.json --quiet -- PROG     for programs; the keys are described in docs/run-json.md
+
+Exit status: the program's own, and its death by a signal is Sonde's too. 127 and 126 if it cannot be found or run,
+2 for wrong usage.";
+
+/// Run a program and record bursts of everything it does: blocks, addresses, values.
+///
+/// The program runs natively between bursts, unmodified; its input, output, signals and exit status are its own. At
+/// the end a report on standard error tells what was recorded, and which code and data are hot.
+#[derive(clap::Args, Debug, Clone)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    #[command(flatten)]
+    pub recording: Recording,
+
+    /// Write the report as JSON to FILE, or instead of the text on standard error
+    #[arg(
+        long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-",
+        help_heading = "Report"
+    )]
+    pub json: Option<PathBuf>,
+
+    /// Share from which a range of code or data is hot
+    #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = parse_share, help_heading = "Report")]
+    pub hot: f64,
+
+    /// Count only: no hot ranges, which makes reading the recorded stream cheaper
+    #[arg(long, help_heading = "Report")]
+    pub no_ranges: bool,
+
+    /// No report and no progress on standard error
+    #[arg(long, short = 'q', help_heading = "Report")]
+    pub quiet: bool,
+
+    #[command(flatten)]
+    pub command: CommandLine,
+}
+
+/// The program and its arguments.
+#[derive(clap::Args, Debug, Clone)]
+pub struct CommandLine {
+    /// The program and its arguments
+    #[arg(value_name = "PROG", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    pub words: Vec<OsString>,
+}
+
+/// What to record, and when.
+#[derive(clap::Args, Debug, Clone)]
+pub struct Recording {
+    /// When to record
+    #[arg(long, value_enum, default_value_t = PolicyName::Bursts, help_heading = "Recording")]
+    pub policy: PolicyName,
+
+    /// What begins a burst; auto takes perf events where they are allowed, else CPU timers
+    #[arg(long, value_enum, default_value_t = TriggerName::Auto, help_heading = "Recording")]
+    pub trigger: TriggerName,
+
+    /// CPU time of a thread between bursts, such as 10ms or 500us [default: 10ms]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, help_heading = "Recording")]
+    pub period: Option<Duration>,
+
+    /// Length of a burst in checks (function entries, back-edges, indirect branches), 0 for the trigger only; with
+    /// --policy counter, checks between bursts and in them, such as 10000:1000
+    #[arg(long, value_name = "N|GAP:N", value_parser = parse_burst, help_heading = "Recording")]
+    pub burst: Option<Burst>,
+
+    /// Share of the CPU time to spend in bursts, such as 1%; period and length are then adapted
+    #[arg(
+        long, value_name = "SHARE", value_parser = parse_share, conflicts_with_all = ["period", "burst"],
+        help_heading = "Recording"
+    )]
+    pub rate: Option<f64>,
+
+    /// By how much the period varies at random, so that bursts do not keep step with the program
+    #[arg(long, value_name = "SHARE", default_value = "50%", value_parser = parse_part, help_heading = "Recording")]
+    pub random_gap: f64,
+
+    /// What to record of each burst; less is cheaper
+    #[arg(long, value_enum, default_value_t = Record::Values, help_heading = "Recording")]
+    pub record: Record,
+
+    /// Record the processes that the program starts as well
+    #[arg(long, help_heading = "Recording")]
+    pub follow: bool,
+
+    /// Limit on the memory of the probe inside the program
+    #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = parse_size, help_heading = "Recording")]
+    pub max_memory: usize,
+
+    /// How the probe gets into the program
+    #[arg(long, value_enum, default_value_t = LoaderName::Auto, help_heading = "Recording")]
+    pub loader: LoaderName,
+
+    /// Seed of the random gaps
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Recording")]
+    pub seed: u64,
+}
+
+/// When to record.
+#[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PolicyName {
+    /// Bursts that a trigger begins; native between them
+    Bursts,
+    /// Everything; the program waits when Sonde lags behind
+    Always,
+    /// Bursts counted in the code itself: the same input gives the same trace
+    Counter,
+}
+
+/// What begins a burst.
+#[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TriggerName {
+    /// The best that this machine allows
+    Auto,
+    /// Perf events on the CPU clock
+    Perf,
+    /// A timer on each thread's CPU time
+    Timer,
+}
+
+/// What to record.
+#[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Record {
+    /// Executed blocks
+    Blocks,
+    /// And the addresses of loads and stores
+    Addresses,
+    /// And their values
+    Values,
+}
+
+/// How the probe gets in.
+#[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LoaderName {
+    /// The best that this machine allows
+    Auto,
+    /// Placed at exec through ptrace
+    Ptrace,
+    /// By the dynamic loader (LD_PRELOAD)
+    Preload,
+}
+
+/// Length of a burst, and the gap before it in counter mode.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Burst {
+    gap: Option<u64>,
+    checks: u64,
+}
+
+fn parse_burst(text: &str) -> Result<Burst, String> {
+    let number = |text: &str| {
+        text.parse::<u64>().map_err(|_| format!("{text:?} is no number of checks; give N or GAP:N"))
+    };
+    match text.split_once(':') {
+        Some((gap, checks)) => Ok(Burst { gap: Some(number(gap)?), checks: number(checks)? }),
+        None => Ok(Burst { gap: None, checks: number(text)? }),
+    }
+}
+
+/// The name of a choice as on the command line.
+fn name(choice: impl ValueEnum) -> String {
+    choice.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+}
+
+/// Less than this leaves no room for a code cache and two log buffers.
+const LEAST_MEMORY: usize = 8 << 20;
+const DEFAULT_CHECKS: u64 = 1000;
+const DEFAULT_GAP: u64 = 100_000;
+
+impl Recording {
+    /// The options of a session, if they make sense together.
+    pub fn options(&self) -> Result<Options> {
+        if self.max_memory < LEAST_MEMORY {
+            bail!("--max-memory must be at least 8M: the probe needs a code cache and log buffers");
+        }
+        Ok(Options {
+            policy: self.policy()?,
+            detail: match self.record {
+                Record::Blocks => Detail::Blocks,
+                Record::Addresses => Detail::Addresses,
+                Record::Values => Detail::Values,
+            },
+            trigger: match self.trigger {
+                TriggerName::Auto => Trigger::Auto,
+                TriggerName::Perf => Trigger::Perf,
+                TriggerName::Timer => Trigger::Timer,
+            },
+            loader: match self.loader {
+                LoaderName::Auto => Loader::Auto,
+                LoaderName::Ptrace => Loader::Ptrace,
+                LoaderName::Preload => Loader::Preload,
+            },
+            random_gap: (self.random_gap * 1000.0).round() as u32,
+            max_memory: self.max_memory as u64,
+            seed: self.seed,
+            follow: self.follow,
+        })
+    }
+
+    /// When to record, as on the command line.
+    pub fn policy_name(&self) -> String {
+        name(self.policy)
+    }
+
+    /// What to record, as on the command line.
+    pub fn record_name(&self) -> String {
+        name(self.record)
+    }
+
+    fn policy(&self) -> Result<Policy> {
+        let bursts = self.policy == PolicyName::Bursts;
+        if !bursts && (self.period.is_some() || self.rate.is_some()) {
+            bail!("--period and --rate are for --policy bursts only");
+        }
+        match (self.policy, self.burst) {
+            (PolicyName::Bursts, Some(Burst { gap: Some(_), .. })) => {
+                bail!(
+                    "--burst GAP:N is for --policy counter; bursts of a trigger take --burst N and --period"
+                )
+            }
+            (PolicyName::Bursts, burst) => Ok(Policy::Bursts {
+                period: self.period.unwrap_or(Duration::from_millis(10)),
+                checks: burst.map_or(DEFAULT_CHECKS, |b| b.checks),
+            }),
+            (PolicyName::Always, Some(_)) => bail!("--policy always has no bursts: leave --burst out"),
+            (PolicyName::Always, None) => Ok(Policy::Always),
+            (PolicyName::Counter, burst) => {
+                let burst = burst.unwrap_or(Burst { gap: None, checks: DEFAULT_CHECKS });
+                if burst.checks == 0 {
+                    bail!("--policy counter needs bursts of at least one check");
+                }
+                Ok(Policy::Counter { gap: burst.gap.unwrap_or(DEFAULT_GAP), checks: burst.checks })
+            }
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! What the report and the JSON say of a run; the keys are described in docs/run-json.md.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use sonde_event::Counts;
+use sonde_launch::{Counter, Exit, Program, Setup, Totals, TriggerKind};
+
+use super::drops;
+use super::hot::Hot;
+
+/// CPU time of one trigger signal, roughly: 22 to 30 us were measured in virtual machines, a few us elsewhere.
+const SIGNAL_SECONDS: f64 = 20e-6;
+
+/// A finished run.
+#[derive(Debug, Serialize)]
+pub struct Facts {
+    pub program: Vec<String>,
+    pub path: String,
+    pub exit: HowEnded,
+    pub trigger: Option<&'static str>,
+    pub trigger_note: Option<String>,
+    pub loader: &'static str,
+    pub policy: String,
+    pub record: String,
+    pub wall_seconds: f64,
+    pub cpu_seconds: f64,
+    pub triggers: u64,
+    pub bursts: u64,
+    pub burst_seconds: f64,
+    pub share_cpu: f64,
+    pub overhead_at_most: f64,
+    pub threads: u64,
+    pub runs: u64,
+    pub blocks: u64,
+    pub instructions: u64,
+    pub loads: u64,
+    pub stores: u64,
+    pub without_address: u64,
+    pub events: u64,
+    pub log_bytes: u64,
+    pub burst_ends: BTreeMap<String, u64>,
+    pub drops: BTreeMap<String, u64>,
+    pub error: Option<String>,
+    pub translation: Translation,
+    pub memory: Memory,
+    pub hot_threshold: f64,
+    pub hot_code: Vec<Hot>,
+    pub hot_data: Vec<Hot>,
+    pub output: Option<String>,
+}
+
+/// How the program ended.
+#[derive(Debug, Clone, Copy, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum HowEnded {
+    Status(i32),
+    Signal(i32),
+}
+
+/// What the copies cost.
+#[derive(Debug, Serialize)]
+pub struct Translation {
+    pub superblocks: u64,
+    pub blocks: u64,
+    pub instructions: u64,
+    pub code_bytes: u64,
+    pub seconds: f64,
+    pub flushes: u64,
+}
+
+/// Bytes used by Sonde and its probe.
+#[derive(Debug, Serialize)]
+pub struct Memory {
+    pub probe_limit: u64,
+    pub catalog: u64,
+    pub ranges: u64,
+}
+
+/// What is known of a run besides its totals.
+pub struct Known<'a> {
+    pub program: &'a Program,
+    pub setup: &'a Setup,
+    pub exit: Exit,
+    pub counts: Counts,
+    pub policy: String,
+    pub record: String,
+    pub memory: Memory,
+    pub hot_threshold: f64,
+    pub hot_code: Vec<Hot>,
+    pub hot_data: Vec<Hot>,
+    pub output: Option<String>,
+}
+
+/// The name of a trigger.
+pub fn trigger_name(kind: TriggerKind) -> &'static str {
+    match kind {
+        TriggerKind::Perf => "perf",
+        TriggerKind::Timer => "timer",
+    }
+}
+
+fn share(part: f64, whole: f64) -> f64 {
+    if whole > 0.0 { (part / whole).min(1.0) } else { 0.0 }
+}
+
+impl Facts {
+    /// Puts together what is known.
+    pub fn new(known: Known<'_>, totals: &Totals) -> Facts {
+        let seconds = |counter| totals.counter(counter) as f64 / totals.ticks_per_second.max(1.0);
+        let cpu = totals.cpu.as_secs_f64();
+        let burst_seconds = seconds(Counter::BurstTicks);
+        let triggers = totals.counter(Counter::Triggers);
+        let counts = known.counts;
+        Facts {
+            program: known.program.args.iter().map(|a| a.to_string_lossy().into_owned()).collect(),
+            path: known.program.path.display().to_string(),
+            exit: match known.exit {
+                Exit::Status(status) => HowEnded::Status(status),
+                Exit::Signal(signal) => HowEnded::Signal(signal),
+            },
+            trigger: known.setup.trigger.map(trigger_name),
+            trigger_note: known.setup.trigger_note.clone(),
+            loader: known.setup.loader,
+            policy: known.policy,
+            record: known.record,
+            wall_seconds: totals.wall.as_secs_f64(),
+            cpu_seconds: cpu,
+            triggers,
+            bursts: totals.counter(Counter::Bursts),
+            burst_seconds,
+            share_cpu: share(burst_seconds, cpu),
+            overhead_at_most: share(burst_seconds + triggers as f64 * SIGNAL_SECONDS, cpu),
+            threads: totals.counter(Counter::Threads),
+            runs: counts.runs,
+            blocks: counts.blocks,
+            instructions: counts.instructions,
+            loads: counts.loads,
+            stores: counts.stores,
+            without_address: counts.without_address,
+            events: counts.events(),
+            log_bytes: totals.log_bytes,
+            burst_ends: drops::ends(totals),
+            drops: drops::drops(totals),
+            error: totals.error.as_ref().map(ToString::to_string),
+            translation: Translation {
+                superblocks: totals.counter(Counter::Superblocks),
+                blocks: totals.counter(Counter::SuperblockBlocks),
+                instructions: totals.counter(Counter::SuperblockInsns),
+                code_bytes: totals.counter(Counter::CodeBytes),
+                seconds: seconds(Counter::TranslateTicks),
+                flushes: totals.counter(Counter::Flushes),
+            },
+            memory: known.memory,
+            hot_threshold: known.hot_threshold,
+            hot_code: known.hot_code,
+            hot_data: known.hot_data,
+            output: known.output,
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! The report of a run, for people.
+
+use std::io::{self, Write};
+
+use sonde_launch::Totals;
+
+use super::drops;
+use super::facts::{Facts, HowEnded};
+use super::hot::Hot;
+use crate::quantity::{grouped, percent, size};
+
+/// Characters of a full bar.
+const BAR: f64 = 20.0;
+/// Most ranges shown of a kind; the JSON has all.
+const MOST: usize = 12;
+
+/// Writes the report.
+pub fn write(out: &mut impl Write, facts: &Facts, totals: &Totals) -> io::Result<()> {
+    writeln!(out, "sonde: {} {}", facts.program.join(" "), ending(facts.exit))?;
+    writeln!(out, "  trigger   {}", trigger(facts))?;
+    writeln!(out, "  probe     {}", facts.loader)?;
+    writeln!(out, "  recorded  {}", recorded(facts))?;
+    writeln!(out, "  overhead  {}", overhead(facts))?;
+    writeln!(out, "  events    {}", events(facts))?;
+    for (count, words) in drops::ends_in_words(totals) {
+        writeln!(out, "  bursts    {} {words}", grouped(count))?;
+    }
+    for (count, words) in drops::in_words(totals) {
+        writeln!(out, "  dropped   {} {words}", grouped(count))?;
+    }
+    if let Some(error) = &facts.error {
+        writeln!(out, "  error     in the log: {error}")?;
+    }
+    if let Some(output) = &facts.output {
+        writeln!(out, "  trace     {output}")?;
+    }
+    write_hot(out, "code", "instructions", facts.hot_threshold, &facts.hot_code, facts.instructions)?;
+    write_hot(
+        out,
+        "data",
+        "loads and stores",
+        facts.hot_threshold,
+        &facts.hot_data,
+        facts.loads + facts.stores,
+    )
+}
+
+fn ending(exit: HowEnded) -> String {
+    match exit {
+        HowEnded::Status(0) => "ended".into(),
+        HowEnded::Status(status) => format!("ended with status {status}"),
+        HowEnded::Signal(signal) => format!("was ended by signal {signal}"),
+    }
+}
+
+fn trigger(facts: &Facts) -> String {
+    let name = match facts.trigger {
+        Some("perf") => "perf events on the CPU clock",
+        Some(_) => "timers on each thread's CPU time",
+        None => "none needed",
+    };
+    match &facts.trigger_note {
+        Some(note) => format!("{name} (nothing better: {note})"),
+        None => name.into(),
+    }
+}
+
+fn recorded(facts: &Facts) -> String {
+    format!(
+        "{} bursts in {:.2} s of CPU time; {} of it in bursts; {} instructions",
+        grouped(facts.bursts),
+        facts.cpu_seconds,
+        rounded(facts.share_cpu),
+        grouped(facts.instructions)
+    )
+}
+
+fn overhead(facts: &Facts) -> String {
+    format!(
+        "at most {} of the CPU time: {:.1} ms in bursts, {:.1} ms of that translating {} superblocks; {} signals",
+        rounded(facts.overhead_at_most),
+        facts.burst_seconds * 1e3,
+        facts.translation.seconds * 1e3,
+        grouped(facts.translation.superblocks),
+        grouped(facts.triggers)
+    )
+}
+
+fn events(facts: &Facts) -> String {
+    format!(
+        "{}: {} blocks, {} loads, {} stores; {} of log",
+        grouped(facts.events),
+        grouped(facts.blocks),
+        grouped(facts.loads),
+        grouped(facts.stores),
+        size(facts.log_bytes)
+    )
+}
+
+/// A share with no more digits than it deserves.
+fn rounded(share: f64) -> String {
+    percent((share * 10_000.0).round() / 10_000.0)
+}
+
+fn write_hot(
+    out: &mut impl Write,
+    what: &str,
+    of: &str,
+    threshold: f64,
+    hot: &[Hot],
+    whole: u64,
+) -> io::Result<()> {
+    if whole == 0 {
+        return Ok(());
+    }
+    if hot.is_empty() {
+        return writeln!(
+            out,
+            "\nhot {what}: no range has {} or more of the {of} recorded",
+            percent(threshold)
+        );
+    }
+    writeln!(out, "\nhot {what} ({} or more of the {of} recorded)", percent(threshold))?;
+    for h in hot.iter().take(MOST) {
+        let bar = "█".repeat((h.own_share * BAR).round() as usize);
+        writeln!(out, "  {:5.1} %  {bar:20}  {}-{}  {}", h.own_share * 100.0, h.lo, h.hi, h.place)?;
+    }
+    match hot.len().saturating_sub(MOST) {
+        0 => Ok(()),
+        more => writeln!(out, "  and {more} more: --json shows all"),
+    }
+}
