@@ -102,7 +102,7 @@ impl<K: Key> Snapshot<K> {
             let free = node.range.free_bits();
             let code = code_bytes::<K>(node.range.start());
             let kept = (K::BITS - free).div_ceil(8) as usize;
-            let shared = before.iter().zip(&code).take_while(|(a, b)| a == b).count().min(kept);
+            let shared = shared_bytes(&before, &code).min(kept);
             write_number(free.into(), &mut out);
             out.push(shared as u8);
             out.extend_from_slice(&code[shared..kept]);
@@ -206,25 +206,36 @@ fn read_nodes<K: Key>(reader: &mut Reader, count: usize) -> Result<Vec<Node<K>>,
         return Err(DecodeError::Truncated);
     }
     let mut nodes = Vec::with_capacity(count);
-    let mut code = vec![0; K::BITS as usize / 8];
+    let mut before: Vec<u8> = Vec::new();
     for _ in 0..count {
         let free = u32::try_from(reader.number()?).ok().filter(|&free| free <= K::BITS);
         let free = free.ok_or(DecodeError::Field("free bits"))?;
         let kept = (K::BITS - free).div_ceil(8) as usize;
         let shared = usize::from(reader.array::<1>()?[0]);
-        if shared > kept {
+        if shared > kept.min(before.len()) {
             return Err(DecodeError::Field("shared bytes"));
         }
-        code[shared..kept].copy_from_slice(reader.take(kept - shared)?);
-        code[kept..].fill(0);
+        let mut code = before[..shared].to_vec();
+        code.extend_from_slice(reader.take(kept - shared)?);
+        code.resize(K::BITS as usize / 8, 0);
+        // One tree, one spelling: as many bytes are shared as can be.
+        if shared != shared_bytes(&before, &code).min(kept) {
+            return Err(DecodeError::Field("shared bytes"));
+        }
         let start = bytes_code::<K>(&code);
         let range = Range::aligned(start, free);
         if range.start() != start {
             return Err(DecodeError::Field("lower code"));
         }
         nodes.push(Node { range, own: reader.number()? });
+        before = code;
     }
     Ok(nodes)
+}
+
+/// How many leading bytes are the same.
+fn shared_bytes(before: &[u8], code: &[u8]) -> usize {
+    before.iter().zip(code).take_while(|(a, b)| a == b).count()
 }
 
 /// A code as big-endian bytes, as many as the key has.

@@ -25,7 +25,7 @@ use crate::tree::{MergeError, Sample, Stats};
 mod counter;
 use counter::{Counter, Limits};
 
-/// When a memory limit binds, `eps` is raised by this factor and the tree merged, until it fits.
+/// When a memory limit binds, the threshold is raised by this factor and the tree merged, until it fits.
 const COARSER: f64 = 1.25;
 
 /// The plain range-adaptive tree. Same configuration, same snapshot as [`crate::Tree`]; the buffer setting is ignored,
@@ -42,8 +42,9 @@ const COARSER: f64 = 1.25;
 /// ```
 pub struct TextbookTree<K: Key> {
     config: Config,
-    /// The `eps` in force: the configured one, or more when memory or a merged tree forced it.
-    eps: f64,
+    /// The threshold is never below this: 0 until memory or a merged tree forces more. It is a count and not a share, so
+    /// that what memory costs while there are few events is soon a small share of them.
+    floor: u64,
     events: u64,
     next_merge: f64,
     root: Counter<K::Code>,
@@ -57,7 +58,7 @@ impl<K: Key> TextbookTree<K> {
     pub fn new(config: Config) -> Result<Self, ConfigError> {
         config.validate()?;
         Ok(TextbookTree {
-            eps: config.eps,
+            floor: 0,
             next_merge: config.first_merge as f64,
             events: 0,
             root: Counter::new(K::Code::ZERO, K::BITS),
@@ -101,8 +102,7 @@ impl<K: Key> TextbookTree<K> {
     }
 
     fn limits(&self) -> Limits {
-        let height = self.config.branching.levels(K::BITS);
-        let threshold = (self.eps * self.events as f64 / f64::from(height)) as u64;
+        let threshold = self.config.split_threshold(self.events, K::BITS).max(self.floor);
         Limits { threshold, level_bits: self.config.branching.bits() }
     }
 
@@ -112,11 +112,8 @@ impl<K: Key> TextbookTree<K> {
         self.stats.merges += self.root.settle(self.limits());
         self.nodes = self.root.nodes();
         self.sample();
-        while self.next_merge <= self.events as f64 {
-            self.next_merge *= self.config.merge_ratio;
-        }
-        // A single heavy event can pass many intervals at once; the next batch is due when `n` has grown by `q` from here.
-        self.next_merge = self.next_merge.min(self.events as f64 * self.config.merge_ratio);
+        // From here, not from the last batch: a single weight can pass many intervals at once.
+        self.next_merge = self.events as f64 * self.config.merge_ratio;
     }
 
     fn sample(&mut self) {
@@ -126,7 +123,8 @@ impl<K: Key> TextbookTree<K> {
     fn keep_within_memory(&mut self) {
         let Some(limit) = self.config.max_memory else { return };
         while self.memory_bytes() > limit && self.nodes > 1 {
-            self.eps *= COARSER;
+            let threshold = self.limits().threshold;
+            self.floor = ((threshold as f64 * COARSER) as u64).max(threshold.saturating_add(1));
             self.root.settle(self.limits());
             self.nodes = self.root.nodes();
         }
@@ -142,9 +140,12 @@ impl<K: Key> TextbookTree<K> {
         &self.config
     }
 
-    /// The error bound that holds now, as a share of all events; never more than 1, since no range misses more than all.
+    /// The error bound that holds now, as a share of all events: `eps`, or what ranges filled up to the raised threshold on
+    /// all levels can hold. Never more than 1, since no range misses more than all.
     pub fn eps_effective(&self) -> f64 {
-        self.eps.min(1.0)
+        let height = f64::from(self.config.branching.levels(K::BITS));
+        let forced = self.floor as f64 * height / self.events.max(1) as f64;
+        forced.clamp(self.config.eps, 1.0)
     }
 
     /// Ranges that hold a count now.
@@ -187,7 +188,6 @@ impl<K: Key> TextbookTree<K> {
         if self.events.checked_add(other.events).is_none() {
             return Err(MergeError::Events);
         }
-        self.eps = self.eps.max(other.eps_effective);
         let level_bits = self.config.branching.bits();
         // All events are there before the first count is placed, so that each is judged by the final threshold.
         let mine = self.events;
@@ -202,12 +202,12 @@ impl<K: Key> TextbookTree<K> {
         Ok(())
     }
 
-    /// Trees of another branching factor may have put more into a range than the threshold allows: say so in `eps`.
+    /// A tree with other parameters may have put more into a range than the threshold allows: then that is the threshold.
     fn admit_overfull_ranges(&mut self) {
         let mut fullest = 0;
         self.root.visit(&mut |_, free, own| fullest = if free > 0 { own.max(fullest) } else { fullest });
-        while self.limits().threshold < fullest {
-            self.eps *= COARSER;
+        if fullest > self.limits().threshold {
+            self.floor = fullest;
         }
     }
 }

@@ -4,9 +4,10 @@ use std::fmt;
 
 use super::Tree;
 use super::items::Item;
+use crate::code::Code;
 use crate::config::ConfigError;
 use crate::key::Key;
-use crate::snapshot::Snapshot;
+use crate::snapshot::{Node, Snapshot};
 
 impl<K: Key> Tree<K> {
     /// A tree that goes on where a snapshot stopped, with its parameters.
@@ -21,36 +22,23 @@ impl<K: Key> Tree<K> {
     ///
     /// The other tree may have had other parameters; this tree's own go on to rule it. Nothing is changed on an error.
     pub fn merge(&mut self, other: &Snapshot<K>) -> Result<(), MergeError> {
-        let items = checked_items(other)?;
+        other.check()?;
         self.finish();
         let events = self.events.checked_add(other.events).ok_or(MergeError::Events)?;
-        for item in items {
-            self.core.put(item);
+        for node in &other.nodes {
+            self.core.put(self.item_of(node));
         }
         self.events = events;
         self.keep_schedule();
         Ok(())
     }
-}
 
-/// The snapshot's nodes as items, if they are what a snapshot must be.
-fn checked_items<K: Key>(snapshot: &Snapshot<K>) -> Result<Vec<Item<K::Code>>, MergeError> {
-    let branch_bits = snapshot.config.branching.bits();
-    let mut items = Vec::with_capacity(snapshot.nodes.len());
-    let mut events = 0u64;
-    for (index, node) in snapshot.nodes.iter().enumerate() {
-        let free_bits = node.range.free_bits();
-        let is_level = free_bits == K::BITS || free_bits.is_multiple_of(branch_bits);
-        if !is_level || !node.range.is_aligned() {
-            return Err(MergeError::Range(index));
-        }
-        events = events.checked_add(node.own).ok_or(MergeError::Events)?;
-        items.push(Item { start: node.range.start(), free_bits, count: node.own });
+    /// A node as an item of this tree: a range between its levels, from a tree with another branching factor, is widened.
+    fn item_of(&self, node: &Node<K>) -> Item<K::Code> {
+        let level = node.range.free_bits().next_multiple_of(self.config.branching.bits());
+        let free_bits = level.min(K::BITS);
+        Item { start: node.range.start().shr(free_bits).shl(free_bits), free_bits, count: node.own }
     }
-    if events != snapshot.events {
-        return Err(MergeError::Events);
-    }
-    Ok(items)
 }
 
 /// Why a snapshot could not be taken into a tree.

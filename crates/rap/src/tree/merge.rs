@@ -153,7 +153,9 @@ fn heavy_range<C: Code>(items: &[Item<C>], levels: Levels) -> (C, u32) {
     loop {
         let bits = common_bits(part, levels);
         let below = if part[0].free_bits == bits { &part[1..] } else { part };
-        match children(below, bits.max(1), levels).find(|child| weigh(child) > enough) {
+        // Ranges from a snapshot may lie between two levels of lines; then a child can be all of the part: stop there.
+        let narrower = |child: &&[Item<C>]| child.len() < part.len() && weigh(child) > enough;
+        match children(below, bits.max(1), levels).find(narrower) {
             Some(child) => part = child,
             None => return (part[0].start, bits),
         }

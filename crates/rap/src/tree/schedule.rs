@@ -13,8 +13,11 @@ const ROOM_SHARE: usize = 8;
 
 #[derive(Clone, Debug)]
 pub(super) struct Schedule {
-    /// The split threshold's share of all events: `eps / log_b(R)`, more under strain.
+    /// The split threshold's share of all events: `eps / log_b(R)`.
     share: f64,
+    /// The threshold is never below this; raised when memory runs out. Not a higher share: what memory forces while there
+    /// are few events would then be paid for ever, though later events would need far less of it.
+    floor: u64,
     merge_ratio: f64,
     next_merge: u64,
     /// The threshold of the last merge batch: it decides which ranges are nodes.
@@ -27,6 +30,7 @@ impl Schedule {
     pub fn new(config: &Config, key_bits: u32, has_top: bool) -> Self {
         Schedule {
             share: config.eps / f64::from(config.branching.levels(key_bits)),
+            floor: 0,
             merge_ratio: config.merge_ratio,
             next_merge: config.first_merge,
             merge_threshold: 0,
@@ -35,15 +39,14 @@ impl Schedule {
     }
 
     fn threshold(&self, events: u64) -> u64 {
-        (self.share * events as f64) as u64
+        ((self.share * events as f64) as u64).max(self.floor)
     }
 
-    /// The first scheduled batch after `events` events.
+    /// The next batch is due when the events have grown by the merge ratio. Not found by stepping from batch to batch: a
+    /// single weight may pass very many of them when the ratio is close to 1.
     fn advance(&mut self, events: u64) {
-        while self.next_merge <= events && self.next_merge < u64::MAX {
-            let next = (self.next_merge as f64 * self.merge_ratio).ceil();
-            self.next_merge = (next as u64).max(self.next_merge.saturating_add(1));
-        }
+        let next = (events as f64 * self.merge_ratio).ceil() as u64;
+        self.next_merge = next.max(events.saturating_add(1));
     }
 }
 
@@ -90,9 +93,9 @@ impl<K: Key> Tree<K> {
             if used == 0 || lines - used > lines / ROOM_SHARE {
                 break;
             }
-            self.schedule.share *= STRAIN_STEP;
-            let threshold = self.schedule.threshold(self.events).max(self.core.threshold.saturating_add(1));
-            self.core.set_threshold(threshold);
+            let raised = (self.core.threshold as f64 * STRAIN_STEP) as u64;
+            self.schedule.floor = raised.max(self.core.threshold.saturating_add(1));
+            self.core.set_threshold(self.schedule.floor);
         }
         self.schedule.merge_threshold = self.schedule.merge_threshold.max(self.core.threshold);
         self.core.starved = false;

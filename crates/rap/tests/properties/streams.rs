@@ -1,5 +1,12 @@
 //! Streams that the tests feed to the trees, made from a seed: the same stream every time, no clock, no global state.
-#![allow(dead_code, reason = "each test file uses some of the streams")]
+
+use proptest::test_runner::Config as ProptestConfig;
+use sonde_rap::Key;
+
+/// So many cases; a failing one is printed, not written into the source tree.
+pub fn cases(cases: u32) -> ProptestConfig {
+    ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
+}
 
 /// SplitMix64: enough randomness for test streams, and reproducible everywhere.
 pub struct Rng(pub u64);
@@ -70,6 +77,32 @@ pub fn stream(shape: Shape, len: usize, seed: u64) -> Vec<u64> {
             Shape::Phases => {
                 let half = (i * 2 / len.max(1)) as u64;
                 (half << 63) | (zipf(&mut rng, 1 << 10) >> 1)
+            }
+        })
+        .collect()
+}
+
+/// A 64-bit number as a key of any type: small numbers stay small, all coordinates depend on it.
+pub fn key<K: Key>(number: u64) -> K {
+    let wide = u128::from(number);
+    let first = match K::DIM_BITS {
+        32 => wide ^ wide >> 32,
+        128 => wide << 64 | wide.rotate_left(17) & 0xffff,
+        _ => wide,
+    };
+    K::from_coordinates(&[first, u128::from(number.rotate_left(24)), wide >> 7, u128::from(!number)])
+}
+
+/// `len` weights: mostly 1, some large ones.
+pub fn weights(len: usize, seed: u64) -> Vec<u64> {
+    let mut rng = Rng(seed ^ 0x5EED);
+    (0..len)
+        .map(|_| match rng.below(10) {
+            0..6 => 1,
+            6..9 => 1 + rng.below(100),
+            _ => {
+                let magnitude = rng.below(20);
+                1 + rng.below(1 << magnitude)
             }
         })
         .collect()
