@@ -9,8 +9,8 @@ use anyhow::{Context, Result, ensure};
 use nix::sys::resource::{UsageWho, getrusage};
 use sonde_harness::process::{self, Ending, Job};
 
-/// User and system time that the job took, its descendants included. The job must end with status 0.
-pub fn of(job: &Job) -> Result<Duration> {
+/// User and system time that the job took, its descendants included, and what its observer wrote. It must end with status 0.
+pub fn of(job: &Job) -> Result<(Duration, Vec<u8>)> {
     let before = children()?;
     let outcome = process::run(&Job { discard: true, ..job.clone() })?;
     let spent = children()? - before;
@@ -23,7 +23,7 @@ pub fn of(job: &Job) -> Result<Duration> {
         )
     };
     ensure!(outcome.ending == Ending::Exit(0), complaint());
-    Ok(spent)
+    Ok((spent, outcome.summary))
 }
 
 fn children() -> Result<Duration> {
@@ -46,6 +46,7 @@ mod tests {
             environment: Vec::new(),
             discard: false,
             result: None,
+            summary: None,
             limit,
         }
     }
@@ -53,9 +54,9 @@ mod tests {
     #[test]
     fn work_of_grandchildren_counts_and_sleep_does_not() {
         let work = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done";
-        let once = of(&shell(work)).unwrap();
-        let thrice = of(&shell(&format!("sh -c '{work}'; sh -c '{work}'; {work}"))).unwrap();
-        let asleep = of(&shell("sleep 0.3")).unwrap();
+        let once = of(&shell(work)).unwrap().0;
+        let thrice = of(&shell(&format!("sh -c '{work}'; sh -c '{work}'; {work}"))).unwrap().0;
+        let asleep = of(&shell("sleep 0.3")).unwrap().0;
         assert!(thrice > once * 3 / 2, "{thrice:?} {once:?}");
         assert!(asleep < once, "{asleep:?} {once:?}");
     }

@@ -66,8 +66,8 @@ struct Reference {
     native: Outcome,
 }
 
-/// What one run came to: the mode it ran in, and what went wrong.
-type Run = (String, Result<(), Failure>);
+/// What one run came to: the mode it ran in, and the instructions recorded or what went wrong.
+type Run = (Mode, Result<Option<u64>, Failure>);
 
 impl Stress {
     /// Runs it all; true when every run was the native one.
@@ -131,9 +131,7 @@ fn one(sonde: &Sonde, modes: &[Mode], references: &[Reference], seed: u64, numbe
     let reference = &references[random.below(references.len() as u64) as usize];
     let mode = random.pick(modes);
     let options = settings::draw(mode, sonde, &mut random);
-    let name = mode.to_string();
-    let result = reference.subject.observed(&reference.native, sonde, &name, &options);
-    (name, result)
+    (mode, reference.subject.observed(&reference.native, sonde, mode, &options))
 }
 
 fn progress(done: u64, total: u64, run: &Run) {
@@ -147,14 +145,15 @@ fn progress(done: u64, total: u64, run: &Run) {
 }
 
 fn summary(runs: &[Run]) -> bool {
-    let mut modes: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
+    let mut modes: BTreeMap<String, [u64; 3]> = BTreeMap::new();
     for (mode, result) in runs {
-        let entry = modes.entry(mode).or_default();
-        entry.0 += 1;
-        entry.1 += u64::from(result.is_err());
+        let [count, failed, empty] = modes.entry(mode.to_string()).or_default();
+        *count += 1;
+        *failed += u64::from(result.is_err());
+        *empty += u64::from(matches!(result, Ok(Some(0))));
     }
-    for (mode, (count, failed)) in &modes {
-        println!("{mode:18} {count:6} runs {failed:6} failures");
+    for (mode, [count, failed, empty]) in &modes {
+        println!("{mode:18} {count:6} runs {failed:6} failures {empty:6} without a burst");
     }
     let failures: Vec<&Failure> = runs.iter().filter_map(|r| r.1.as_ref().err()).collect();
     let mut programs: BTreeMap<&str, u64> = BTreeMap::new();

@@ -26,7 +26,7 @@ UNUSED static void broken(const char *what, const char *file, int line) {
     if (write(1, text, n) != n) _exit(BROKEN - 1);
     _exit(BROKEN);
 }
-#define MUST(condition) ((condition) ? (void)0 : broken(#condition, __FILE__, __LINE__))
+#define MUST(condition) ((condition) ? (void)0 : broken(#condition, __FILE_NAME__, __LINE__))
 
 /* n scaled by SONDE_WORK percent, at least 1. The tests leave it alone, long stress runs raise it. */
 UNUSED static uint64_t scaled(uint64_t n) {

@@ -2,9 +2,10 @@
 
 use std::ffi::OsString;
 
-use sonde_harness::process::Job;
+use anyhow::{Result, ensure};
+use sonde_harness::process::{self, Job};
 use sonde_harness::support::Sonde;
-use sonde_harness::trial::Subject;
+use sonde_harness::trial::{self, Subject};
 
 /// Columns that are run side by side on one input, each against a native run of the same round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,8 +38,10 @@ const fn sonde(title: &'static str, group: Group, options: &'static [&'static st
     Column { title, group, how: How::Sonde(options) }
 }
 
+const TRIGGER_ONLY: &str = "trigger only";
+
 const COLUMNS: [Column; 9] = [
-    sonde("trigger only", Group::Light, &["--burst", "0"]),
+    sonde(TRIGGER_ONLY, Group::Light, &["--burst", "0"]),
     sonde("default", Group::Light, &[]),
     sonde("1 %", Group::Light, &["--rate", "1%"]),
     sonde("5 %", Group::Light, &["--rate", "5%"]),
@@ -71,16 +74,20 @@ impl Column {
         }
     }
 
-    /// The job of this column. Exhaustive runs discard the log where sonde has a way to say so: the cost of recording is
-    /// asked for, not that of whoever reads.
+    /// The job of this column. Exhaustive runs only count what they recorded, where sonde has a way to say so: the cost of
+    /// recording is asked for, not that of whoever reads.
     pub fn job(&self, subject: &Subject, known: &Sonde) -> Job {
         match self.how {
             How::Sonde(options) => {
                 let mut options: Vec<String> = options.iter().map(|o| (*o).into()).collect();
-                if self.group == Group::Heavy && known.accepts("--discard", "") {
-                    options.push("--discard".into());
+                if self.group == Group::Heavy && known.accepts("--no-ranges", "") {
+                    options.push("--no-ranges".into());
                 }
-                subject.observed_job(known, &options)
+                if !known.accepts("--json", "") {
+                    return subject.observed_job(known, &options);
+                }
+                options.push(format!("--json={}", trial::SUMMARY));
+                Job { summary: Some(trial::SUMMARY.into()), ..subject.observed_job(known, &options) }
             }
             How::Valgrind(options) => {
                 let words = ["valgrind"].iter().chain(options).map(OsString::from);
@@ -90,6 +97,17 @@ impl Column {
                 }
             }
         }
+    }
+
+    /// Complains about a run that cost little because nothing was recorded.
+    pub fn check(&self, job: &Job, summary: &[u8]) -> Result<()> {
+        let asked = job.summary.is_some() && self.title != TRIGGER_ONLY;
+        ensure!(
+            !asked || trial::instructions(summary) > Some(0),
+            "{}: recorded nothing",
+            process::shell_line(job)
+        );
+        Ok(())
     }
 }
 

@@ -131,12 +131,12 @@ fn interleaved(
     let mut native_seconds = Vec::new();
     let mut ratios = vec![Vec::new(); columns.len()];
     for round in 0..rounds {
-        let native = cpu_time::of(&subject.job)?.as_secs_f64();
+        let native = cpu_time::of(&subject.job)?.0.as_secs_f64();
         native_seconds.push(native);
         for turn in 0..columns.len() {
             let at = (turn + round) % columns.len();
             let told = format!("{:8} {:20} round {} of {rounds}", subject.name, columns[at].title, round + 1);
-            match cpu_time::of(&columns[at].job(subject, sonde)) {
+            match timed(subject, columns[at], sonde) {
                 Ok(time) => {
                     let ratio = time.as_secs_f64() / native;
                     eprintln!("{told}: {ratio:.3} of {native:.2} s");
@@ -153,4 +153,10 @@ fn interleaved(
         statistics::spread(&native_seconds).map(|s| s.median),
         ratios.iter().map(|r| statistics::spread(r)).collect(),
     ))
+}
+
+fn timed(subject: &Subject, column: &Column, sonde: &Sonde) -> Result<Duration> {
+    let job = column.job(subject, sonde);
+    let (time, summary) = cpu_time::of(&job)?;
+    column.check(&job, &summary).map(|()| time)
 }

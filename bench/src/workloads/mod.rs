@@ -98,6 +98,7 @@ impl Workload {
             environment: self.environment.clone(),
             discard: false,
             result: self.result.clone(),
+            summary: None,
             limit,
         };
         Ok(Subject { name: self.name.clone(), job, ending: Ending::Exit(0) })

@@ -11,7 +11,7 @@ use sonde_harness::manifest::{self, Program};
 use sonde_harness::process::{self, Ending, Job};
 use sonde_harness::random::Random;
 use sonde_harness::support::Sonde;
-use sonde_harness::trial::{Failure, Subject};
+use sonde_harness::trial::{self, Failure, Subject};
 use sonde_harness::{compile, sessions, settings};
 
 const JOBS: usize = 2;
@@ -51,17 +51,30 @@ fn seed() -> u64 {
     std::env::var("SONDE_SEED").map_or_else(|_| now(), |s| s.parse().expect("SONDE_SEED is a number"))
 }
 
-fn every_mode(subject: &Subject, seed: u64) -> Vec<Failure> {
+/// What the modes of one subject came to.
+#[derive(Default)]
+struct Tally {
+    failures: Vec<Failure>,
+    burst_runs: usize,
+    burst_runs_with_records: usize,
+}
+
+fn every_mode(subject: &Subject, seed: u64) -> Tally {
+    let mut tally = Tally::default();
     let native = match subject.native() {
         Ok(native) => native,
-        Err(failure) => return vec![failure],
+        Err(failure) => return Tally { failures: vec![failure], ..tally },
     };
-    let observe = |mode: settings::Mode| {
+    for mode in settings::modes(sonde()) {
         let mut random = Random::named(seed, &format!("{} {mode}", subject.name));
         let options = settings::draw(mode, sonde(), &mut random);
-        subject.observed(&native, sonde(), &mode.to_string(), &options).err()
-    };
-    settings::modes(sonde()).into_iter().filter_map(observe).collect()
+        let observed = subject.observed(&native, sonde(), mode, &options);
+        tally.burst_runs += usize::from(!mode.records_always());
+        tally.burst_runs_with_records +=
+            usize::from(!mode.records_always() && matches!(observed, Ok(Some(1..))));
+        tally.failures.extend(observed.err());
+    }
+    tally
 }
 
 #[test]
@@ -75,19 +88,26 @@ fn every_program_is_the_same_in_every_mode() {
     let seed = seed();
     say(&format!("{} programs, natively and in modes {modes:?}, SONDE_SEED={seed}", subjects.len()));
     sonde().refused().iter().for_each(|r| say(r));
-    let failures = sessions::in_parallel(JOBS, &subjects, |s| every_mode(s, seed)).concat();
-    let report: Vec<String> = failures.iter().map(Failure::to_string).collect();
+    let tallies = sessions::in_parallel(JOBS, &subjects, |s| every_mode(s, seed));
+    let runs: usize = tallies.iter().map(|t| t.burst_runs).sum();
+    let recorded: usize = tallies.iter().map(|t| t.burst_runs_with_records).sum();
+    say(&format!("{recorded} of {runs} runs in bursts recorded something"));
+    let report: Vec<String> = tallies.iter().flat_map(|t| &t.failures).map(Failure::to_string).collect();
     assert!(report.is_empty(), "{} failures, SONDE_SEED={seed}\n{}", report.len(), report.join("\n"));
+    assert!(
+        recorded * 2 >= runs || !only.is_empty(),
+        "bursts were hardly tested: {recorded} of {runs} runs recorded anything"
+    );
 }
 
-/// Peak of resident memory that the program printed of itself, in MiB.
-fn peak(job: &Job) -> f64 {
+/// Runs `huge`; the peak of resident memory that it printed of itself, in MiB, and the instructions recorded.
+fn peak(job: &Job) -> (f64, Option<u64>) {
     let outcome = process::run(job).expect("the program starts");
     assert_eq!(outcome.ending, Ending::Exit(0), "{}", process::shell_line(job));
     let text = String::from_utf8_lossy(&outcome.stdout).into_owned();
     let line = text.lines().find_map(|l| l.strip_prefix("VmHWM:")).expect("the program prints its peak");
     let kib: f64 = line.trim().trim_end_matches(" kB").parse().expect("the peak is a number");
-    kib / 1024.0
+    (kib / 1024.0, trial::instructions(&outcome.summary))
 }
 
 #[test]
@@ -97,10 +117,17 @@ fn memory_of_the_probe_is_bounded_in_a_huge_program() {
     }
     let mut huge = subject("huge");
     huge.job.command.push("memory".into());
-    let native = peak(&huge.job);
+    let (native, _) = peak(&huge.job);
     for (option, bound) in [("32M", 32.0), ("128M", 128.0)] {
         let options = ["--policy", "always", "--record", "values", "--max-memory", option].map(String::from);
-        let observed = peak(&huge.observed_job(sonde(), &options));
+        let options = options.into_iter().chain([format!("--json={}", trial::SUMMARY)]).collect::<Vec<_>>();
+        let job = Job { summary: Some(trial::SUMMARY.into()), ..huge.observed_job(sonde(), &options) };
+        let (observed, instructions) = peak(&job);
+        // Each of the 20,000 functions is called 16 times; far fewer would mean that the cache never filled.
+        assert!(
+            instructions > Some(1_000_000),
+            "--max-memory {option}: only {instructions:?} instructions recorded"
+        );
         // 4 MiB for what is not the probe's: pages that the program touches earlier or later than natively.
         assert!(
             observed <= native + bound + 4.0,

@@ -50,6 +50,8 @@ pub struct Job {
     pub discard: bool,
     /// A file that the program writes in its folder, part of the result.
     pub result: Option<String>,
+    /// A file in its folder that is read but is no part of the result: what an observer says of itself.
+    pub summary: Option<String>,
     /// When to kill it.
     pub limit: Duration,
 }
@@ -65,6 +67,8 @@ pub struct Outcome {
     pub stderr: Vec<u8>,
     /// The file that it wrote; empty when there is none.
     pub result: Vec<u8>,
+    /// What its observer wrote; empty when there is none.
+    pub summary: Vec<u8>,
 }
 
 /// The environment is the same for every run, whoever runs the tests: outputs that show it stay comparable.
@@ -91,8 +95,9 @@ pub fn run(job: &Job) -> io::Result<Outcome> {
         .map_err(|e| io::Error::new(e.kind(), format!("{}: {e}", job.command[0].display())))?;
     let ending = wait(&mut child, job.limit)?;
     let read = |path: &Path| if path.exists() { fs::read(path) } else { Ok(Vec::new()) };
-    let result = job.result.as_ref().map_or(Ok(Vec::new()), |name| read(&scratch.join(name)))?;
-    Ok(Outcome { ending, stdout: read(&out)?, stderr: read(&err)?, result })
+    let named = |name: &Option<String>| name.as_ref().map_or(Ok(Vec::new()), |n| read(&scratch.join(n)));
+    let (result, summary) = (named(&job.result)?, named(&job.summary)?);
+    Ok(Outcome { ending, stdout: read(&out)?, stderr: read(&err)?, result, summary })
 }
 
 /// The command with its environment and a process group of its own, not started.
@@ -169,6 +174,7 @@ mod tests {
             environment: Vec::new(),
             discard: false,
             result: None,
+            summary: None,
             limit,
         }
     }

@@ -26,6 +26,13 @@ impl fmt::Display for Mode {
     }
 }
 
+impl Mode {
+    /// Whether every run of any program records something; bursts may all fall due after the end.
+    pub fn records_always(self) -> bool {
+        matches!(self, Self::Always(_) | Self::Counter)
+    }
+}
+
 const RECORDS: [&str; 3] = ["blocks", "addresses", "values"];
 
 /// The modes that this `sonde` offers on this machine.

@@ -8,6 +8,7 @@ use std::time::Duration;
 use crate::compile;
 use crate::manifest::Program;
 use crate::process::{self, Ending, Job, Outcome};
+use crate::settings::Mode;
 use crate::support::Sonde;
 use crate::verdict;
 
@@ -20,6 +21,14 @@ pub struct Subject {
     pub job: Job,
     /// How it must end natively.
     pub ending: Ending,
+}
+
+/// The file in which sonde says what it did, in the folder of the run.
+pub const SUMMARY: &str = "sonde-summary.json";
+
+/// Instructions recorded according to a summary; `None` when it does not say.
+pub fn instructions(summary: &[u8]) -> Option<u64> {
+    serde_json::from_slice::<serde_json::Value>(summary).ok()?.get("instructions")?.as_u64()
 }
 
 /// A run that was not what it should have been.
@@ -57,8 +66,16 @@ impl Subject {
             (1..=program.stdin_lines).flat_map(|i| format!("line {i} of the input\n").into_bytes()).collect();
         let environment =
             std::env::var("SONDE_WORK").ok().map(|work| ("SONDE_WORK".into(), work)).into_iter().collect();
-        let job =
-            Job { command, stdin, merge: program.merge, environment, discard: false, result: None, limit };
+        let job = Job {
+            command,
+            stdin,
+            merge: program.merge,
+            environment,
+            discard: false,
+            result: None,
+            summary: None,
+            limit,
+        };
         Some(Self { name: program.name.clone(), job, ending: program.ending? })
     }
 
@@ -74,17 +91,32 @@ impl Subject {
         Err(self.failure("native", &self.job, what))
     }
 
-    /// Runs under `sonde run` and compares.
+    /// Runs under `sonde run` and compares. Gives the number of instructions that sonde says it recorded, where it can say.
     pub fn observed(
         &self,
         native: &Outcome,
         sonde: &Sonde,
-        mode: &str,
+        mode: Mode,
         options: &[String],
-    ) -> Result<(), Failure> {
-        let job = self.observed_job(sonde, options);
-        let outcome = process::run(&job).map_err(|e| self.failure(mode, &job, e.to_string()))?;
-        verdict::difference(native, &outcome).map_or(Ok(()), |what| Err(self.failure(mode, &job, what)))
+    ) -> Result<Option<u64>, Failure> {
+        let tells = sonde.accepts("--json", "");
+        let mut options = options.to_vec();
+        options.extend(tells.then(|| format!("--json={SUMMARY}")));
+        let job = Job { summary: tells.then(|| SUMMARY.into()), ..self.observed_job(sonde, &options) };
+        let failure = |what: String| self.failure(&mode.to_string(), &job, what);
+        let outcome = process::run(&job).map_err(|e| failure(e.to_string()))?;
+        if let Some(what) = verdict::difference(native, &outcome) {
+            return Err(failure(what));
+        }
+        if !tells {
+            return Ok(None);
+        }
+        // A run that nobody observed is always the native one: that must not pass for transparency.
+        match instructions(&outcome.summary) {
+            None => Err(failure("no summary with a number of instructions was written".into())),
+            Some(0) if mode.records_always() => Err(failure("recorded nothing".into())),
+            some => Ok(some),
+        }
     }
 
     /// The job with `sonde run` in front.

@@ -40,7 +40,13 @@ mod tests {
     use crate::process::Ending;
 
     fn outcome(ending: Ending, stdout: &str, stderr: &str) -> Outcome {
-        Outcome { ending, stdout: stdout.into(), stderr: stderr.into(), result: Vec::new() }
+        Outcome {
+            ending,
+            stdout: stdout.into(),
+            stderr: stderr.into(),
+            result: Vec::new(),
+            summary: Vec::new(),
+        }
     }
 
     #[test]

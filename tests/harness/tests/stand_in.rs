@@ -11,13 +11,13 @@ use sonde_harness::settings::{self, Mode};
 use sonde_harness::support::Sonde;
 use sonde_harness::trial::Subject;
 
-const HELP: &str = "  --policy <P> bursts|always|counter\n  --trigger <T> auto|timer\n  --record <R> blocks|values\n  --period <D>\n  --burst <N>\n";
+const HELP: &str = "  --policy <P> bursts|always|counter\n  --trigger <T> auto|timer\n  --record <R> blocks|values\n  --period <D>\n  --burst <N>\n  --json[=<FILE>]\n";
 
 /// A script that knows `run --help`, drops the options and then does `body` with the program as "$@".
 fn stand_in(folder: &Path, body: &str) -> PathBuf {
     let path = folder.join("sonde");
     let script = format!(
-        "#!/bin/sh\n[ \"$1\" = run ] || exit 2\nshift\nif [ \"$1\" = --help ]; then cat <<'END'\n{HELP}END\nexit 0; fi\nwhile [ \"$1\" != -- ]; do shift; done\nshift\n{body}\n"
+        "#!/bin/sh\n[ \"$1\" = run ] || exit 2\nshift\nif [ \"$1\" = --help ]; then cat <<'END'\n{HELP}END\nexit 0; fi\nwhile [ \"$1\" != -- ]; do case \"$1\" in --json=*) json=\"${{1#--json=}}\";; esac; shift; done\nshift\necho '{{\"instructions\": 5}}' > \"$json\"\n{body}\n"
     );
     fs::write(&path, script).unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
@@ -33,6 +33,7 @@ fn subject(limit: Duration) -> Subject {
         environment: Vec::new(),
         discard: false,
         result: None,
+        summary: None,
         limit,
     };
     Subject { name: "killed".into(), job, ending: Ending::Signal(9) }
@@ -46,7 +47,7 @@ fn failures(body: &str, limit: Duration) -> Vec<String> {
     let mut random = Random::new(1);
     let run = |mode: Mode| {
         let options = settings::draw(mode, &sonde, &mut random);
-        subject.observed(&native, &sonde, &mode.to_string(), &options).err().map(|f| f.to_string())
+        subject.observed(&native, &sonde, mode, &options).err().map(|f| f.to_string())
     };
     let modes = settings::modes(&sonde);
     assert_eq!(modes, [Mode::Bursts("timer"), Mode::Always("blocks"), Mode::Always("values"), Mode::Counter]);
@@ -91,4 +92,12 @@ fn a_stand_in_that_hangs_is_killed_and_fails() {
         found.len() == 4 && found.iter().all(|f| f.contains("observed killed at the time limit")),
         "{found:?}"
     );
+}
+
+#[test]
+fn a_stand_in_that_records_nothing_fails_where_all_is_to_be_recorded() {
+    let found = failures("echo '{\"instructions\": 0}' > \"$json\"; exec \"$@\"", LONG);
+    assert!(found.len() == 3 && found.iter().all(|f| f.contains("recorded nothing")), "{found:?}");
+    let found = failures("rm \"$json\"; exec \"$@\"", LONG);
+    assert!(found.len() == 4 && found.iter().all(|f| f.contains("no summary")), "{found:?}");
 }
