@@ -137,6 +137,13 @@ impl Cache {
         self.clear_table();
     }
 
+    /// Forgets which pc has which copy, without touching the copies: threads may be in them.
+    pub fn forget(&mut self) {
+        // SAFETY: the index mapping is private; an empty index only means that nothing is found.
+        let _ = unsafe { discard(self.index as usize, self.index_len * 4) };
+        self.clear_table();
+    }
+
     /// Number that the next exit will get.
     pub fn next_exit(&self) -> u32 {
         self.exit_base + self.exits.len as u32

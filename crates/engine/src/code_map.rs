@@ -87,6 +87,11 @@ impl CodeMap {
         Check::Same
     }
 
+    /// Whether copies were made from code between two addresses.
+    pub fn overlaps(&self, from: u64, to: u64) -> bool {
+        self.ranges[..self.count].iter().any(|r| r.low <= r.high && r.low < to && from <= r.high)
+    }
+
     /// Forgets which parts copies were made from, after they were thrown away.
     pub fn forget_copies(&mut self) {
         for r in &mut self.ranges[..self.count] {

@@ -15,6 +15,8 @@ pub mod why {
     pub const MISS: u64 = 3;
     /// A system call or an instruction that the copy does not run; the argument is the exit number.
     pub const LEAVE: u64 = 4;
+    /// A burst is to begin; the argument is the pc.
+    pub const BEGIN: u64 = 5;
 }
 
 global_asm!(
@@ -26,10 +28,45 @@ global_asm!(
     "mov eax, \\why",
     "jmp sonde_enter",
     ".endm",
+    ".macro sonde_restore_xmm from",
+    "movups xmm0, [\\from + {xmm} + 0*16]",
+    "movups xmm1, [\\from + {xmm} + 1*16]",
+    "movups xmm2, [\\from + {xmm} + 2*16]",
+    "movups xmm3, [\\from + {xmm} + 3*16]",
+    "movups xmm4, [\\from + {xmm} + 4*16]",
+    "movups xmm5, [\\from + {xmm} + 5*16]",
+    "movups xmm6, [\\from + {xmm} + 6*16]",
+    "movups xmm7, [\\from + {xmm} + 7*16]",
+    "movups xmm8, [\\from + {xmm} + 8*16]",
+    "movups xmm9, [\\from + {xmm} + 9*16]",
+    "movups xmm10, [\\from + {xmm} + 10*16]",
+    "movups xmm11, [\\from + {xmm} + 11*16]",
+    "movups xmm12, [\\from + {xmm} + 12*16]",
+    "movups xmm13, [\\from + {xmm} + 13*16]",
+    "movups xmm14, [\\from + {xmm} + 14*16]",
+    "movups xmm15, [\\from + {xmm} + 15*16]",
+    ".endm",
+    // All general registers but rsp, r14 and r15.
+    ".macro sonde_restore_gpr",
+    "mov rax, gs:[{gpr} + 0*8]",
+    "mov rcx, gs:[{gpr} + 1*8]",
+    "mov rdx, gs:[{gpr} + 2*8]",
+    "mov rbx, gs:[{gpr} + 3*8]",
+    "mov rbp, gs:[{gpr} + 5*8]",
+    "mov rsi, gs:[{gpr} + 6*8]",
+    "mov rdi, gs:[{gpr} + 7*8]",
+    "mov r8, gs:[{gpr} + 8*8]",
+    "mov r9, gs:[{gpr} + 9*8]",
+    "mov r10, gs:[{gpr} + 10*8]",
+    "mov r11, gs:[{gpr} + 11*8]",
+    "mov r12, gs:[{gpr} + 12*8]",
+    "mov r13, gs:[{gpr} + 13*8]",
+    ".endm",
     "sonde_entry sonde_resolve, 0",
     "sonde_entry sonde_end_direct, 1",
     "sonde_entry sonde_end_indirect, 2",
     "sonde_entry sonde_leave, 4",
+    "sonde_entry sonde_begin, 5",
     // A miss comes from the jump table or from an entry that did not match: rcx is in its slot.
     ".globl sonde_miss",
     ".hidden sonde_miss",
@@ -85,70 +122,184 @@ global_asm!(
     ".hidden sonde_resume",
     "sonde_resume:",
     "mov [rdi + {next}], rax",
-    "movups xmm0, [rdi + {xmm} + 0*16]",
-    "movups xmm1, [rdi + {xmm} + 1*16]",
-    "movups xmm2, [rdi + {xmm} + 2*16]",
-    "movups xmm3, [rdi + {xmm} + 3*16]",
-    "movups xmm4, [rdi + {xmm} + 4*16]",
-    "movups xmm5, [rdi + {xmm} + 5*16]",
-    "movups xmm6, [rdi + {xmm} + 6*16]",
-    "movups xmm7, [rdi + {xmm} + 7*16]",
-    "movups xmm8, [rdi + {xmm} + 8*16]",
-    "movups xmm9, [rdi + {xmm} + 9*16]",
-    "movups xmm10, [rdi + {xmm} + 10*16]",
-    "movups xmm11, [rdi + {xmm} + 11*16]",
-    "movups xmm12, [rdi + {xmm} + 12*16]",
-    "movups xmm13, [rdi + {xmm} + 13*16]",
-    "movups xmm14, [rdi + {xmm} + 14*16]",
-    "movups xmm15, [rdi + {xmm} + 15*16]",
+    "sonde_restore_xmm rdi",
     "push qword ptr [rdi + {flags}]",
     "popfq",
-    "mov rax, gs:[{gpr} + 0*8]",
-    "mov rcx, gs:[{gpr} + 1*8]",
-    "mov rdx, gs:[{gpr} + 2*8]",
-    "mov rbx, gs:[{gpr} + 3*8]",
-    "mov rbp, gs:[{gpr} + 5*8]",
-    "mov rsi, gs:[{gpr} + 6*8]",
-    "mov rdi, gs:[{gpr} + 7*8]",
-    "mov r8, gs:[{gpr} + 8*8]",
-    "mov r9, gs:[{gpr} + 9*8]",
-    "mov r10, gs:[{gpr} + 10*8]",
-    "mov r11, gs:[{gpr} + 11*8]",
-    "mov r12, gs:[{gpr} + 12*8]",
-    "mov r13, gs:[{gpr} + 13*8]",
+    "sonde_restore_gpr",
     "mov rsp, gs:[{gpr} + 4*8]",
     "mov r15, gs:[{log}]",
     "jmp gs:[{next}]",
+    ".globl sonde_resumed",
+    ".hidden sonde_resumed",
+    "sonde_resumed:",
     // Goes native with the frame of the context in rdi: saves the floating-point state as the program has it, then
     // lets the kernel restore everything at once, the signal mask included.
     ".globl sonde_go_native",
     ".hidden sonde_go_native",
     "sonde_go_native:",
     "mov rbx, rdi",
-    "movups xmm0, [rbx + {xmm} + 0*16]",
-    "movups xmm1, [rbx + {xmm} + 1*16]",
-    "movups xmm2, [rbx + {xmm} + 2*16]",
-    "movups xmm3, [rbx + {xmm} + 3*16]",
-    "movups xmm4, [rbx + {xmm} + 4*16]",
-    "movups xmm5, [rbx + {xmm} + 5*16]",
-    "movups xmm6, [rbx + {xmm} + 6*16]",
-    "movups xmm7, [rbx + {xmm} + 7*16]",
-    "movups xmm8, [rbx + {xmm} + 8*16]",
-    "movups xmm9, [rbx + {xmm} + 9*16]",
-    "movups xmm10, [rbx + {xmm} + 10*16]",
-    "movups xmm11, [rbx + {xmm} + 11*16]",
-    "movups xmm12, [rbx + {xmm} + 12*16]",
-    "movups xmm13, [rbx + {xmm} + 13*16]",
-    "movups xmm14, [rbx + {xmm} + 14*16]",
-    "movups xmm15, [rbx + {xmm} + 15*16]",
+    "sonde_restore_xmm rbx",
     "mov eax, [rbx + {state_features}]",
     "mov edx, [rbx + {state_features} + 4]",
     "mov rdi, [rbx + {state_at}]",
     "xsave64 [rdi]",
-    "mov rsp, [rbx + {frame_at}]",
+    "mov rdi, rbx",
+    ".globl sonde_go_native_as_is",
+    ".hidden sonde_go_native_as_is",
+    "sonde_go_native_as_is:",
+    "mov rsp, [rdi + {frame_at}]",
     "mov eax, 15",
     "syscall",
     "ud2",
+    // Runs the program's system call with the program's registers (context in rdi), then tells the engine. Between
+    // `ready` and `done` the registers are the program's own, so that a signal can be delivered right there.
+    ".globl sonde_syscall",
+    ".hidden sonde_syscall",
+    "sonde_syscall:",
+    "sonde_restore_xmm rdi",
+    "push qword ptr [rdi + {flags}]",
+    "popfq",
+    "sonde_restore_gpr",
+    "mov r14, gs:[{app_r14}]",
+    "mov r15, gs:[{app_r15}]",
+    "mov rsp, gs:[{gpr} + 4*8]",
+    ".globl sonde_syscall_ready",
+    ".hidden sonde_syscall_ready",
+    "sonde_syscall_ready:",
+    "syscall",
+    ".globl sonde_syscall_done",
+    ".hidden sonde_syscall_done",
+    "sonde_syscall_done:",
+    "mov gs:[{gpr} + 0*8], rax",
+    ".globl sonde_syscall_booked",
+    ".hidden sonde_syscall_booked",
+    "sonde_syscall_booked:",
+    "mov rsp, gs:[{stack_top}]",
+    "push 2",
+    "popfq",
+    "mov rdi, gs:[{me}]",
+    "call {after}",
+    "mov rdi, gs:[{me}]",
+    "jmp sonde_resume",
+    // The same for calls that make a child. The child does not own this context: it keeps its registers on its own
+    // stack, below the red zone, with the program's pc on top, and asks the engine what to do.
+    ".globl sonde_clone",
+    ".hidden sonde_clone",
+    "sonde_clone:",
+    "sonde_restore_xmm rdi",
+    "push qword ptr [rdi + {flags}]",
+    "popfq",
+    "sonde_restore_gpr",
+    "mov r14, gs:[{app_r14}]",
+    "mov r15, gs:[{app_r15}]",
+    "mov rsp, gs:[{gpr} + 4*8]",
+    ".globl sonde_clone_ready",
+    ".hidden sonde_clone_ready",
+    "sonde_clone_ready:",
+    "syscall",
+    ".globl sonde_clone_done",
+    ".hidden sonde_clone_done",
+    "sonde_clone_done:",
+    "mov rcx, rax",
+    "jrcxz 2f",
+    "jmp sonde_syscall_done",
+    "2:",
+    "lea rsp, [rsp - 128]",
+    "push gs:[{resume_pc}]",
+    "pushfq",
+    "push rax",
+    "push rcx",
+    "push rdx",
+    "push rbx",
+    "push rbp",
+    "push rsi",
+    "push rdi",
+    "push r8",
+    "push r9",
+    "push r10",
+    "push r11",
+    "push r12",
+    "push r13",
+    "push r14",
+    "push r15",
+    "lea rsp, [rsp - 256]",
+    "movups [rsp + 0*16], xmm0",
+    "movups [rsp + 1*16], xmm1",
+    "movups [rsp + 2*16], xmm2",
+    "movups [rsp + 3*16], xmm3",
+    "movups [rsp + 4*16], xmm4",
+    "movups [rsp + 5*16], xmm5",
+    "movups [rsp + 6*16], xmm6",
+    "movups [rsp + 7*16], xmm7",
+    "movups [rsp + 8*16], xmm8",
+    "movups [rsp + 9*16], xmm9",
+    "movups [rsp + 10*16], xmm10",
+    "movups [rsp + 11*16], xmm11",
+    "movups [rsp + 12*16], xmm12",
+    "movups [rsp + 13*16], xmm13",
+    "movups [rsp + 14*16], xmm14",
+    "movups [rsp + 15*16], xmm15",
+    "mov rdi, rsp",
+    "mov rsi, gs:[{me}]",
+    "mov rbx, rsp",
+    "and rsp, -16",
+    "call {child}",
+    // rax = context to go on with, or 0: natively.
+    "test rax, rax",
+    "jz 3f",
+    "mov rdi, rax",
+    "mov rsp, gs:[{stack_top}]",
+    "mov rax, gs:[{next}]",
+    "jmp sonde_resume",
+    "3:",
+    "mov rsp, rbx",
+    "movups xmm0, [rsp + 0*16]",
+    "movups xmm1, [rsp + 1*16]",
+    "movups xmm2, [rsp + 2*16]",
+    "movups xmm3, [rsp + 3*16]",
+    "movups xmm4, [rsp + 4*16]",
+    "movups xmm5, [rsp + 5*16]",
+    "movups xmm6, [rsp + 6*16]",
+    "movups xmm7, [rsp + 7*16]",
+    "movups xmm8, [rsp + 8*16]",
+    "movups xmm9, [rsp + 9*16]",
+    "movups xmm10, [rsp + 10*16]",
+    "movups xmm11, [rsp + 11*16]",
+    "movups xmm12, [rsp + 12*16]",
+    "movups xmm13, [rsp + 13*16]",
+    "movups xmm14, [rsp + 14*16]",
+    "movups xmm15, [rsp + 15*16]",
+    "lea rsp, [rsp + 256]",
+    "pop r15",
+    "pop r14",
+    "pop r13",
+    "pop r12",
+    "pop r11",
+    "pop r10",
+    "pop r9",
+    "pop r8",
+    "pop rdi",
+    "pop rsi",
+    "pop rbp",
+    "pop rbx",
+    "pop rdx",
+    "pop rcx",
+    "pop rax",
+    "popfq",
+    "ret 128",
+    // A return from a signal handler comes out here, with the program's registers.
+    ".globl sonde_landing",
+    ".hidden sonde_landing",
+    "sonde_landing:",
+    "mov gs:[{app_r14}], r14",
+    "mov gs:[{app_r15}], r15",
+    "mov gs:[{save_rcx}], rcx",
+    ".globl sonde_landing_booked",
+    ".hidden sonde_landing_booked",
+    "sonde_landing_booked:",
+    "mov r14, gs:[{resume_pc}]",
+    "mov r15, gs:[{log}]",
+    "jmp sonde_miss",
     // The restorer of our own handlers.
     ".globl sonde_restorer",
     ".hidden sonde_restorer",
@@ -168,7 +319,12 @@ global_asm!(
     frame_at = const offset::FRAME_AT,
     state_at = const offset::STATE_AT,
     state_features = const offset::STATE_FEATURES,
+    app_r14 = const offset::APP_R14,
+    app_r15 = const offset::APP_R15,
+    resume_pc = const offset::RESUME_PC,
     entered = sym engine_entered,
+    after = sym after_syscall,
+    child = sym child_started,
 );
 
 unsafe extern "C" {
@@ -182,10 +338,46 @@ unsafe extern "C" {
     pub fn sonde_miss();
     /// Entry for system calls and instructions that are not copied.
     pub fn sonde_leave();
+    /// Entry for a thread that was interrupted in native code: r14 = its pc, gs set.
+    pub fn sonde_begin();
+    /// Like [`sonde_go_native`], with the floating-point state as it lies in the context already.
+    pub fn sonde_go_native_as_is(thread: *mut Thread) -> !;
     /// Leaves the engine for native code with the frame of the context.
     pub fn sonde_go_native(thread: *mut Thread) -> !;
     /// Calls rt_sigreturn.
     pub fn sonde_restorer();
+    /// Restores the copy's registers and goes on in it; up to [`sonde_resumed`].
+    pub fn sonde_resume(thread: *mut Thread);
+    /// End of [`sonde_resume`].
+    pub fn sonde_resumed();
+    /// Runs the program's system call.
+    pub fn sonde_syscall(thread: *mut Thread) -> !;
+    /// The system call instruction.
+    pub fn sonde_syscall_ready();
+    /// Right after it.
+    pub fn sonde_syscall_done();
+    /// After its result was booked.
+    pub fn sonde_syscall_booked();
+    /// Runs a system call that makes a child.
+    pub fn sonde_clone(thread: *mut Thread) -> !;
+    /// Its system call instruction.
+    pub fn sonde_clone_ready();
+    /// Right after it.
+    pub fn sonde_clone_done();
+    /// Where returns from signal handlers come out.
+    pub fn sonde_landing();
+    /// From here on the landing has changed registers.
+    pub fn sonde_landing_booked();
+}
+
+extern "C" fn after_syscall(thread: *mut Thread) -> u64 {
+    // SAFETY: the assembly passes this thread's context.
+    unsafe { crate::syscall::after(thread) }
+}
+
+extern "C" fn child_started(saved: *const crate::syscall::Saved, parent: *mut Thread) -> u64 {
+    // SAFETY: the assembly passes the registers it saved, and the context of the parent.
+    unsafe { crate::syscall::child(saved, parent) }
 }
 
 /// Called by the assembly on the private stack with everything saved; returns where in the copy to go on.

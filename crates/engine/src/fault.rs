@@ -97,30 +97,41 @@ extern "C" fn on_fault(sig: i32, info: *const Info, uc: *mut Context) {
 impl Engine {
     /// Handles a fault in the copy; afterwards the thread goes on as `uc` says.
     pub fn fault_in_copy(&self, thread: &mut Thread, sig: i32, info: &Info, uc: &mut Context) {
-        if sig == signal::SIGSEGV
-            && info.code > 0
-            && self.in_guard(thread, info.addr)
-            && self.move_record(thread, uc)
-        {
+        let guard = sig == signal::SIGSEGV && info.code > 0 && self.in_guard(thread, info.addr);
+        if guard && self.move_record(thread, uc) {
             return;
         }
         self.undo(thread, uc);
-        let pc = uc.regs.rip;
-        let guard = sig == signal::SIGSEGV && info.code > 0 && self.in_guard(thread, info.addr);
-        self.end_burst(thread, pc, if guard { Cause::Buffers } else { Cause::Fault });
-        uc.mask = thread.frame.mask;
-        // SAFETY: gs held nothing of the program.
-        unsafe { process::set_gs_base(thread.old_gs as usize) };
+        self.end_burst(thread, uc.regs.rip, if guard { Cause::Buffers } else { Cause::Fault });
         if info.code <= 0 {
             // Somebody sent it: running the instruction again would not raise it again.
             // SAFETY: `info` is a siginfo of 128 bytes.
             let raw = unsafe { &*(info as *const Info as *const [u64; 16]) };
             let _ = signal::requeue(self.pid.load(Relaxed), process::gettid(), sig, raw);
         }
+        uc.mask = thread.frame.mask;
+        uc.stack = thread.app_stack;
+        // SAFETY: gs held nothing of the program.
+        unsafe { process::set_gs_base(thread.old_gs as usize) };
+        self.go_native_with(thread, uc)
+    }
+
+    /// Goes native as a signal context says. Not by returning from the handler: the kernel would keep our alternate
+    /// stack, because the handler runs on it.
+    pub fn go_native_with(&self, thread: &mut Thread, uc: &Context) -> ! {
+        let size = self.template.lock().map_or(512, |t| t.size as usize + 4);
+        thread.frame = *uc;
+        thread.frame.fpstate = thread.state_at;
+        if uc.fpstate != 0 {
+            // SAFETY: the kernel's state area has this size, and ours has room for it.
+            unsafe { core::ptr::copy_nonoverlapping(uc.fpstate as *const u8, thread.state_at as *mut u8, size) };
+        }
+        // SAFETY: the frame is complete.
+        unsafe { entry::sonde_go_native_as_is(thread) }
     }
 
     /// The record at hand met the end of its buffer: moves it to a new one. False if there is none.
-    fn move_record(&self, thread: &mut Thread, uc: &mut Context) -> bool {
+    pub fn move_record(&self, thread: &mut Thread, uc: &mut Context) -> bool {
         let record = uc.regs.r8_15[7];
         let end = self.buffer_at(thread.buffer) + self.control().regions.buffer_len();
         if record > end || record < self.buffer_at(thread.buffer) {
@@ -220,13 +231,18 @@ impl Engine {
         self.control().count(Counter::ForwardedFaults, 1);
         let index = FAULTS.iter().position(|s| *s == sig).unwrap_or(0);
         let action = self.faults.lock().saved[index];
+        if action.handler > signal::SIG_IGN && action.flags & signal::SA_RESETHAND != 0 {
+            self.faults.lock().saved[index] = Action::default();
+        }
+        self.forward_to(&action, sig, info, uc);
+    }
+
+    /// Runs the program's action for a signal that found its thread in native code.
+    pub fn forward_to(&self, action: &Action, sig: i32, info: &Info, uc: &mut Context) {
         if action.handler == signal::SIG_DFL || action.handler == signal::SIG_IGN {
             // SAFETY: the program's own action; the instruction runs again and meets it.
-            let _ = unsafe { signal::sigaction(sig, Some(&action)) };
+            let _ = unsafe { signal::sigaction(sig, Some(action)) };
             return;
-        }
-        if action.flags & signal::SA_RESETHAND != 0 {
-            self.faults.lock().saved[index] = Action::default();
         }
         let own = if action.flags & signal::SA_NODEFER == 0 { signal::bit(sig) } else { 0 };
         let old = signal::set_mask(uc.mask | action.mask | own);

@@ -21,6 +21,7 @@ pub mod random;
 pub mod resident;
 pub mod spin;
 pub mod state;
+pub mod syscall;
 pub mod thread;
 pub mod translate;
 pub mod trigger;

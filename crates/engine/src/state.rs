@@ -84,7 +84,6 @@ impl Engine {
         thread.leave = entry::sonde_leave as *const () as u64;
         thread.frame_at = &raw const thread.frame as u64;
         thread.state_at = me + (8 << 10);
-        thread.signal_stack_top = me + (60 << 10);
         thread.stack_top = me + thread::SLOT_BYTES as u64 - 64;
         thread.random = self.control().config.seed ^ me.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         thread.active.store(0, Ordering::Relaxed);

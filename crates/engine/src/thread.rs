@@ -75,8 +75,12 @@ pub struct Thread {
     pub timer: i32,
     /// Whether the thread has a timer.
     pub has_timer: u32,
+    /// The program's alternate signal stack, while ours is in place.
+    pub app_stack: [u64; 3],
     /// The program's signal mask, for resident modes.
     pub app_mask: u64,
+    /// Fault signals that the program believes it blocks; really they are not, because we need them.
+    pub blocked_faults: u64,
     /// Signals that arrived while they could not be delivered, with their information.
     pub pending: [Pending; 4],
     /// How many.
@@ -85,10 +89,14 @@ pub struct Thread {
     pub resume_pc: u64,
     /// The pc of the system call at hand.
     pub syscall_pc: u64,
-    /// The log pointer to go back to when r15 was poisoned.
-    pub real_log: u64,
-    /// Stack for signal handling in resident modes.
-    pub signal_stack_top: u64,
+    /// Its number.
+    pub syscall_nr: u64,
+    /// Set while a child has not yet read its pc from here.
+    pub child_waiting: AtomicU32,
+    /// The program's pc at which the copy goes on, for signals that come while the engine resumes it.
+    pub next_pc: u64,
+    /// Whether the thread single-steps to the next clean point.
+    pub stepping: u32,
 }
 
 /// A signal to be delivered at the next block boundary.
@@ -130,8 +138,8 @@ pub mod offset {
     pub const APP_R15: usize = offset_of!(Thread, app_r15);
     /// See [`Thread::save_rcx`].
     pub const SAVE_RCX: usize = offset_of!(Thread, save_rcx);
-    /// See [`Thread::signal_stack_top`].
-    pub const SIGNAL_STACK_TOP: usize = offset_of!(Thread, signal_stack_top);
+    /// See [`Thread::resume_pc`].
+    pub const RESUME_PC: usize = offset_of!(Thread, resume_pc);
 }
 
 /// The layout that the emitter needs, with the jump table at `table`.
@@ -155,6 +163,13 @@ pub fn layout(table: u32) -> Layout {
 pub const MAX_THREADS: usize = 1024;
 /// Address space per thread: the context, the state area, the signal stack, the private stack.
 pub const SLOT_BYTES: usize = 128 << 10;
+
+impl Thread {
+    /// The alternate stack on which our handlers run: the program's own may be small, or be in use.
+    pub fn signal_stack(&self) -> [u64; 3] {
+        [self.me + (20 << 10), 0, 40 << 10]
+    }
+}
 
 /// The contexts, in one mapping so that a gs base can be recognised as ours.
 pub struct Pool {

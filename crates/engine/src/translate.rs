@@ -176,6 +176,14 @@ impl Translator {
         true
     }
 
+    /// New code gets new copies; old copies stay where they are, for threads that are in them.
+    pub fn forget(&mut self, engine: &Engine) {
+        self.cache.forget();
+        self.code.forget_copies();
+        self.generation += 1;
+        engine.control().count(Counter::Flushes, 1);
+    }
+
     /// Throws all copies away. No thread may be in them.
     pub fn flush(&mut self, engine: &Engine) {
         self.cache.clear();

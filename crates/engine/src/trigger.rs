@@ -21,6 +21,16 @@ pub const SYNCHRONOUS: u64 = signal::bit(signal::SIGILL)
     | signal::bit(signal::SIGSEGV)
     | signal::bit(signal::SIGSYS);
 
+/// Faults, which must reach us even where the program blocks them: the end of a log buffer is one. A program's own
+/// SIGTRAP and SIGSYS can wait: nothing in the copy raises them.
+const FAULTS: u64 = signal::bit(signal::SIGILL)
+    | signal::bit(signal::SIGBUS)
+    | signal::bit(signal::SIGFPE)
+    | signal::bit(signal::SIGSEGV);
+
+const TRAP_FLAG: u64 = 0x100;
+const SI_TIMER: i32 = -2;
+
 /// UC_FP_XSTATE: the frame holds extended state.
 const HAS_XSTATE: u64 = 1;
 const MAGIC1: u32 = 0x4650_5853;
@@ -33,6 +43,10 @@ pub struct Template {
     pub frame: Context,
     /// Features of the extended state.
     pub features: u64,
+    /// The kernel's description of the extended state.
+    pub words: [u64; 6],
+    /// Bytes of the extended state.
+    pub size: u32,
 }
 
 /// Installs the handler of the trigger signal.
@@ -51,8 +65,15 @@ pub unsafe fn install(engine: &Engine) -> bool {
 }
 
 /// The trigger: decides whether a burst begins here, and if so lets the thread go on in the copy.
-extern "C" fn on_trigger(_sig: i32, _info: *const signal::Info, uc: *mut Context) {
+extern "C" fn on_trigger(sig: i32, info: *mut signal::Info, uc: *mut Context) {
     let Some(engine) = engine() else { return };
+    // SAFETY: the kernel gives a valid block.
+    let ours = unsafe { (*info).code } == SI_TIMER || engine.template.lock().is_none();
+    if engine.is_resident() && !ours {
+        // The program sent it to itself.
+        crate::resident::on_signal(sig, info, uc);
+        return;
+    }
     engine.control().count(Counter::Triggers, 1);
     // SAFETY: the kernel gives a valid context.
     let uc = unsafe { &mut *uc };
@@ -65,7 +86,10 @@ extern "C" fn on_trigger(_sig: i32, _info: *const signal::Info, uc: *mut Context
     if engine.template.lock().is_none() {
         // The first signal is our own, to learn the shape of the kernel's frames.
         if engine.keep_frame(thread, uc).is_ok() {
-            *engine.template.lock() = Some(Template { frame: thread.frame, features: thread.state_features });
+            // SAFETY: `keep_frame` filled the state area; its description lies at byte 464.
+            let words = unsafe { *((thread.state_at + 464) as *const [u64; 6]) };
+            let (features, size) = (thread.state_features, words[2] as u32);
+            *engine.template.lock() = Some(Template { frame: thread.frame, features, words, size });
         }
         return;
     }
@@ -78,7 +102,7 @@ extern "C" fn on_trigger(_sig: i32, _info: *const signal::Info, uc: *mut Context
     {
         return;
     }
-    if let Err(counter) = engine.begin(thread, uc) {
+    if let Err(counter) = engine.interrupt(thread, uc) {
         engine.control().count(counter, 1);
     }
 }
@@ -119,41 +143,76 @@ impl Engine {
         had
     }
 
-    /// Begins a burst at the interrupted pc, or says why not.
-    fn begin(&self, thread: &mut Thread, uc: &mut Context) -> Result<(), Counter> {
+    /// Lets an interrupted thread enter the engine, or says why not. Cheap, and on the program's stack: the rest happens
+    /// in [`Engine::begin`] on ours.
+    fn interrupt(&self, thread: &mut Thread, uc: &mut Context) -> Result<(), Counter> {
         let pc = uc.regs.rip;
         if self.is_ours(pc) {
             return Err(Counter::SkippedCode);
+        }
+        if uc.regs.rflags & TRAP_FLAG != 0 {
+            return Err(Counter::SkippedState);
         }
         let gs = process::gs_base();
         if gs != 0 && !self.pool.owns(gs) {
             return Err(Counter::SkippedGs);
         }
+        if self.control().config.burst_checks == 0 && !self.is_resident() {
+            return Ok(());
+        }
         self.keep_frame(thread, uc)?;
-        if !self.prepare_log(thread, false) {
+        thread.old_gs = gs as u64;
+        // SAFETY: gs is not used by the program, as checked above.
+        unsafe { process::set_gs_base(thread.me as usize) };
+        thread.app_mask = uc.mask;
+        uc.mask = !FAULTS;
+        self.enter_at(thread, uc, pc);
+        uc.regs.rip = entry::sonde_begin as *const () as u64;
+        Ok(())
+    }
+
+    /// The thread is on our stack, its registers are in its context, all signals but faults are blocked: begins a burst
+    /// at `pc` and returns where its copy is, or lets the thread go native again.
+    fn begin(&self, thread: &mut Thread, pc: u64) -> u64 {
+        thread.frame.mask = thread.app_mask;
+        // SAFETY: the stack lies in the context and lives as long as it.
+        thread.app_stack = unsafe { signal::set_alternate_stack(&thread.signal_stack()) };
+        thread.frame.stack = thread.app_stack;
+        if let Err(counter) = self.start_burst(thread, pc) {
+            self.control().count(counter, 1);
+            return self.go_native(thread, pc);
+        }
+        if self.is_resident() {
+            signal::set_mask(thread.app_mask & !thread.blocked_faults);
+            return self.go_on(thread, pc);
+        }
+        let mut translator = self.translator.lock();
+        match translator.copy_of(self, pc) {
+            Ok(sb) => sb.at + u64::from(sb.body),
+            Err(cause) => {
+                drop(translator);
+                self.leave(thread, pc, cause)
+            }
+        }
+    }
+
+    fn start_burst(&self, thread: &mut Thread, pc: u64) -> Result<(), Counter> {
+        if !self.prepare_log(thread, self.is_resident()) {
             return Err(Counter::SkippedBuffers);
         }
         self.check_code(pc)?;
         let now = self.control().burst_checks_now.load(Relaxed);
-        thread.checks = if now == 0 { self.control().config.burst_checks } else { now };
-        if thread.checks == 0 {
-            return Ok(());
-        }
-        thread.old_gs = gs as u64;
+        thread.checks = if now == 0 { self.control().config.burst_checks } else { now }.max(1);
         thread.fs_base = process::fs_base() as u64;
         thread.began = tsc();
         let begin = [thread.tid.load(Relaxed) as u64, thread.began, thread.fs_base, pc];
-        if !self.mark(thread, Kind::Begin, &begin, false) {
+        if !self.mark(thread, Kind::Begin, &begin, self.is_resident()) {
             return Err(Counter::SkippedBuffers);
         }
         self.active.fetch_add(1, AcqRel);
         self.hold_faults();
         thread.active.store(1, Relaxed);
         self.control().count(Counter::Bursts, 1);
-        // SAFETY: gs is not used by the program, as checked above.
-        unsafe { process::set_gs_base(thread.me as usize) };
-        self.enter_at(thread, uc, pc);
-        uc.mask |= !SYNCHRONOUS;
         Ok(())
     }
 
@@ -208,6 +267,13 @@ impl Engine {
     /// Makes sure that the cache holds no stale copy, and that `pc` can be copied.
     fn check_code(&self, pc: u64) -> Result<(), Counter> {
         let mut translator = self.translator.lock();
+        if self.is_resident() {
+            // Other threads are in the copy all the time, and changes of mappings are seen as they are made.
+            return match translator.code.find(pc) {
+                Some(range) if range.cacheable => Ok(()),
+                _ => Err(Counter::SkippedCode),
+            };
+        }
         let full = self.flush_wanted.load(Acquire) != 0;
         let changed = translator.code.refresh() == Check::Changed;
         if changed || full {
@@ -228,11 +294,27 @@ impl Engine {
     /// The thread goes native at `pc`; everything it has is in its context.
     pub fn leave(&self, thread: &mut Thread, pc: u64, cause: Cause) -> ! {
         self.end_burst(thread, pc, cause);
+        if self.is_resident() {
+            self.refresh_frame(thread);
+        }
+        self.go_native(thread, pc)
+    }
+
+    /// Lets the kernel restore the program's registers, mask and alternate stack.
+    fn go_native(&self, thread: &mut Thread, pc: u64) -> ! {
         self.fill_frame(thread, pc);
         // SAFETY: gs held nothing of the program.
         unsafe { process::set_gs_base(thread.old_gs as usize) };
         // SAFETY: the frame is complete.
         unsafe { entry::sonde_go_native(thread) }
+    }
+
+    /// Resident threads change their mask and alternate stack while they are in the copy; the frame must not undo that.
+    pub fn refresh_frame(&self, thread: &mut Thread) {
+        thread.frame.mask =
+            if thread.pending_count.load(Relaxed) != 0 { thread.app_mask } else { signal::current_mask() };
+        thread.frame.mask |= thread.blocked_faults;
+        thread.frame.stack = thread.app_stack;
     }
 
     /// Puts the program's registers into the frame.
@@ -297,6 +379,9 @@ pub unsafe fn entered(thread: *mut Thread, arg: u64, reason: u64) -> u64 {
     };
     // SAFETY: the assembly passes the context of this thread, which nobody else touches while it is here.
     let thread = unsafe { &mut *thread };
+    if reason == why::BEGIN {
+        return engine.begin(thread, arg);
+    }
     let mut translator = engine.translator.lock();
     let exit = if matches!(reason, why::MISS | why::END_INDIRECT) {
         None
@@ -316,9 +401,14 @@ pub unsafe fn entered(thread: *mut Thread, arg: u64, reason: u64) -> u64 {
         }
         _ => match translator.copy_of(engine, pc) {
             Ok(sb) => {
+                thread.next_pc = pc;
                 match exit {
                     Some(exit) => translator.cache.link(&exit, &sb),
                     None => translator.cache.remember_indirect(&sb),
+                }
+                if thread.pending_count.load(Relaxed) != 0 {
+                    drop(translator);
+                    engine.deliver_pending(thread, pc);
                 }
                 sb.at + u64::from(sb.body)
             }
@@ -335,7 +425,57 @@ impl Engine {
         self.leave(thread, pc, Cause::Checks)
     }
 
-    fn not_copied(&self, thread: &mut Thread, pc: u64, cause: Cause) -> u64 {
+    /// The thread cannot go on in the copy at `pc`.
+    pub fn not_copied(&self, thread: &mut Thread, pc: u64, cause: Cause) -> u64 {
+        if self.is_resident() {
+            if cause == Cause::Syscall {
+                return self.syscall(thread, pc);
+            }
+            if cause == Cause::Instruction && self.raises(pc) {
+                self.excursion(thread, pc);
+            }
+            self.come_back_soon(thread);
+        }
         self.leave(thread, pc, cause)
+    }
+
+    /// A thread that was expected to come back by a signal did not: it is taken back where it is.
+    fn end_excursion(&self, thread: &mut Thread, uc: &mut Context) {
+        if !self.is_ours(uc.regs.rip) && uc.regs.rflags & TRAP_FLAG == 0 {
+            let pc = uc.regs.rip;
+            self.enter_at(thread, uc, pc);
+        }
+    }
+
+    /// Whether the instruction at `pc`, which was just decoded, always raises a signal: int3, int1, int n, ud2, hlt.
+    fn raises(&self, pc: u64) -> bool {
+        // SAFETY: the planner read it.
+        let bytes = unsafe { [*(pc as *const u8), *(pc as *const u8).wrapping_add(1)] };
+        matches!(bytes, [0xcc | 0xf1 | 0xcd | 0xf4, _] | [0x0f, 0x0b])
+    }
+
+    /// A thread that has to go native for a while gets a trigger to be taken in again.
+    pub fn come_back_soon(&self, thread: &mut Thread) {
+        if thread.has_timer == 0
+            && let Ok(timer) = Timer::for_thread(thread.tid.load(Relaxed), self.control().config.signal)
+        {
+            thread.timer = timer.id();
+            thread.has_timer = 1;
+        }
+        let _ = Timer::from_id(thread.timer).arm(100_000);
+    }
+
+    /// A thread without a signal frame of its own gets the shape of one.
+    pub fn use_template(&self, thread: &mut Thread, template: &Template) {
+        thread.frame = template.frame;
+        thread.frame.fpstate = thread.state_at;
+        thread.state_features = template.features;
+        // SAFETY: the state area has room for the legacy part, the header, and the mark behind the whole.
+        unsafe {
+            let to = thread.state_at as *mut u8;
+            core::ptr::write_bytes(to, 0, 576);
+            core::ptr::copy_nonoverlapping(template.words.as_ptr().cast::<u8>(), to.add(464), 48);
+            (to.add(template.size as usize) as *mut u32).write_unaligned(MAGIC2);
+        }
     }
 }

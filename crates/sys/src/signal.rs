@@ -71,6 +71,33 @@ pub fn set_mask(mask: u64) -> u64 {
     old
 }
 
+/// The signal mask.
+pub fn current_mask() -> u64 {
+    let mut mask = 0u64;
+    // SAFETY: only asks; the pointer is valid for 8 bytes.
+    let _ = unsafe { syscall(14, [0, 0, &raw mut mask as usize, 8, 0, 0]) };
+    mask
+}
+
+/// The alternate signal stack: pointer, flags, size.
+pub fn alternate_stack() -> [u64; 3] {
+    let mut stack = [0u64; 3];
+    // SAFETY: only asks; the pointer is valid for a stack_t.
+    let _ = unsafe { syscall(131, [0, stack.as_mut_ptr() as usize, 0, 0, 0, 0]) };
+    stack
+}
+
+/// Sets the alternate signal stack and returns the old one: pointer, flags, size.
+///
+/// # Safety
+/// The memory must stay valid for as long as it is the alternate stack.
+pub unsafe fn set_alternate_stack(stack: &[u64; 3]) -> [u64; 3] {
+    let mut old = [0u64; 3];
+    // SAFETY: both point to a stack_t.
+    let _ = unsafe { syscall(131, [stack.as_ptr() as usize, old.as_mut_ptr() as usize, 0, 0, 0, 0]) };
+    old
+}
+
 /// Queues a signal with its information to one thread of this process.
 pub fn requeue(pid: i32, tid: i32, sig: i32, info: &[u64; 16]) -> Result<(), Errno> {
     // SAFETY: the information block is a siginfo of 128 bytes.

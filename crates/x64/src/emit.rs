@@ -70,6 +70,9 @@ pub struct Spot {
     pub pc: u64,
     /// First byte of its instrumentation.
     pub start: usize,
+    /// The instruction itself, or the part of it that first changes the program's state: up to and including here,
+    /// the state before the instruction can be put back.
+    pub exec: usize,
     /// First byte after the instruction itself took effect.
     pub done: usize,
     /// Where the rewritten instruction with its borrowed registers begins.
@@ -154,6 +157,18 @@ impl Emitter {
     pub fn borrowed_at(&self, at: usize) -> impl Iterator<Item = (usize, Gpr)> + '_ {
         let spot = self.spots.iter().find(|s| s.body <= at && at < s.done && s.done != usize::MAX);
         spot.into_iter().flat_map(|s| s.borrowed.iter().enumerate().filter_map(|(i, r)| r.map(|r| (i, r))))
+    }
+
+    fn changes_state_here(&mut self) {
+        let here = self.code.here();
+        if let Some(spot) = self.spots.last_mut() {
+            spot.exec = here;
+        }
+    }
+
+    /// Whether the program's state at a position is that before one of its instructions.
+    pub fn is_clean(&self, at: usize) -> bool {
+        self.spots.iter().any(|s| s.start <= at && at <= s.exec)
     }
 
     /// The exit whose code holds a position, if one does.
@@ -290,6 +305,7 @@ impl Sink for Emitter {
         self.spots.push(Spot {
             pc: insn.ip(),
             start,
+            exec: start,
             done: usize::MAX,
             body: usize::MAX,
             borrowed: [None; 3],
@@ -338,15 +354,19 @@ impl Sink for Emitter {
 
     fn insn(&mut self, insn: &Instruction, bytes: &[u8], info: &InstructionInfo) -> bool {
         let before = self.code.here();
+        let mut exec = before;
         if rewrite::is_verbatim(insn, info) {
             self.code.raw(bytes);
-        } else if !rewrite::rewrite(&mut self.code, &mut self.encoder, &self.layout, insn, info) {
+        } else if let Some(at) = rewrite::rewrite(&mut self.code, &mut self.encoder, &self.layout, insn, info) {
+            exec = at;
+        } else {
             self.code.bytes.truncate(before);
             return false;
         }
         let here = self.code.here();
         if let Some(spot) = self.spots.last_mut() {
             spot.done = here;
+            spot.exec = exec;
             spot.body = before;
             for (slot, reg) in rewrite::borrowed(insn, info) {
                 spot.borrowed[slot] = Some(reg);
@@ -356,6 +376,7 @@ impl Sink for Emitter {
     }
 
     fn side_exit(&mut self, insn: &Instruction, exit: &Exit) -> bool {
+        self.changes_state_here();
         let jump = match insn.mnemonic() {
             Mnemonic::Jrcxz | Mnemonic::Loop | Mnemonic::Loope | Mnemonic::Loopne => {
                 // These have a short displacement only: hop over a jump.
@@ -381,6 +402,7 @@ impl Sink for Emitter {
         let ok = match (exit.kind, insn) {
             (ExitKind::Call, Some(insn)) => {
                 self.code.set(TEMP, insn.next_ip());
+                self.changes_state_here();
                 self.code.push(TEMP);
                 self.direct_exit(exit, index);
                 true
@@ -388,6 +410,7 @@ impl Sink for Emitter {
             (ExitKind::Return, Some(insn)) => {
                 let pop = insn.stack_pointer_increment();
                 self.code.load(TEMP, &Mem { base: Some(4), index: None, disp: 0, fs: false }, 8);
+                self.changes_state_here();
                 self.code.lea(4, &Mem { base: Some(4), index: None, disp: pop, fs: false });
                 self.indirect_exit(exit, index);
                 true
@@ -404,6 +427,7 @@ impl Sink for Emitter {
                 if ok {
                     self.code.gs_store(self.layout.spill[0], TEMP);
                     self.code.set(TEMP, insn.next_ip());
+                    self.changes_state_here();
                     self.code.push(TEMP);
                     self.code.gs_load(TEMP, self.layout.spill[0]);
                     self.indirect_exit(exit, index);

@@ -438,11 +438,14 @@ impl Planner {
         true
     }
 
+    /// Whether the instruction may start a restartable sequence (storing zero, which the C library does, ends one).
     fn touches_rseq(&self, insn: &Instruction) -> bool {
         self.rseq_cs.is_some_and(|d| {
-            insn.memory_segment() == Register::FS
+            insn.mnemonic() == Mnemonic::Mov
+                && insn.op0_kind() == OpKind::Memory
+                && insn.memory_segment() == Register::FS
                 && insn.memory_displacement64() as i64 == d
-                && insn.mnemonic() == Mnemonic::Mov
+                && !(insn.op1_kind() != OpKind::Register && insn.immediate(1) == 0)
         })
     }
 
@@ -788,6 +791,8 @@ fn changes_segments(insn: &Instruction) -> bool {
             | Mnemonic::Lfs
             | Mnemonic::Lgs
             | Mnemonic::Lss
+            | Mnemonic::Popfq
+            | Mnemonic::Popf
             | Mnemonic::Sysenter
             | Mnemonic::Hlt
             | Mnemonic::Wrpkru

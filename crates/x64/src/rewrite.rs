@@ -111,15 +111,16 @@ fn is_conditional(access: iced_x86::OpAccess) -> bool {
     matches!(access, OpAccess::CondWrite | OpAccess::ReadCondWrite)
 }
 
-/// Emits the rewritten instruction with its preparation and clean-up. False if there is no such form.
+/// Emits the rewritten instruction with its preparation and clean-up. Returns where the instruction itself lies; none if
+/// there is no such form.
 pub fn rewrite(
     code: &mut Code,
     encoder: &mut Encoder,
     layout: &Layout,
     insn: &Instruction,
     info: &InstructionInfo,
-) -> bool {
-    let Some((stands, n)) = stands(insn, info) else { return false };
+) -> Option<usize> {
+    let (stands, n) = stands(insn, info)?;
     let stands = &stands[..n];
     let new = replace(insn, stands);
     let mut spill = 0;
@@ -134,10 +135,9 @@ pub fn rewrite(
             None => code.set(stand.scratch, insn.memory_displacement64()),
         }
     }
-    if encoder.encode(&new, 0).is_err() {
-        return false;
-    }
+    encoder.encode(&new, 0).ok()?;
     let bytes = encoder.take_buffer();
+    let at = code.here();
     code.raw(&bytes);
     let mut bytes = bytes;
     bytes.clear();
@@ -152,7 +152,7 @@ pub fn rewrite(
             spill += 1;
         }
     }
-    true
+    Some(at)
 }
 
 /// The scratch registers besides r14 that a rewritten instruction borrows, with the slots that hold their content
