@@ -20,6 +20,8 @@ pub struct Range {
     pub cacheable: bool,
     /// Whether it is mapped from a file, so that its pages can be checked.
     pub file: bool,
+    /// Which version of which file it is, as a hash.
+    pub identity: u64,
     /// Lowest and highest address that copies were made from; empty if low > high.
     pub low: u64,
     /// See `low`.
@@ -53,7 +55,8 @@ impl CodeMap {
     /// An empty map.
     #[expect(clippy::new_without_default, reason = "a const fn, for a place of its own")]
     pub const fn new() -> CodeMap {
-        let none = Range { start: 0, end: 0, cacheable: false, file: false, low: u64::MAX, high: 0 };
+        let none =
+            Range { start: 0, end: 0, cacheable: false, file: false, identity: 0, low: u64::MAX, high: 0 };
         CodeMap { ranges: [none; MAX_RANGES], count: 0, hash: 0, last: 0 }
     }
 
@@ -68,9 +71,8 @@ impl CodeMap {
 
     /// Reads the mappings again; a changed list replaces the old one.
     pub fn refresh(&mut self) -> Check {
-        let mut reader = Lines::open();
-        let hash = reader.hash_executable();
-        if hash != self.hash || hash == 0 {
+        let (hash, same_files) = self.look_again();
+        if hash != self.hash || hash == 0 || !same_files {
             self.reload();
             self.hash = hash;
             return Check::Changed;
@@ -90,6 +92,29 @@ impl CodeMap {
     /// Whether copies were made from code between two addresses.
     pub fn overlaps(&self, from: u64, to: u64) -> bool {
         self.ranges[..self.count].iter().any(|r| r.low <= r.high && r.low < to && from <= r.high)
+    }
+
+    /// A hash of all executable mappings (0 if there are none to read), and whether the files that copies were made from
+    /// are still the same: a new file can come to lie at the old address under the old name and inode number.
+    fn look_again(&mut self) -> (u64, bool) {
+        let (mut hash, mut same) = (0u64, true);
+        let ranges = &self.ranges[..self.count];
+        Lines::open().each(|line| {
+            let executable =
+                line.iter().position(|b| *b == b' ').is_some_and(|p| line.get(p + 3) == Some(&b'x'));
+            if !executable {
+                return;
+            }
+            for b in line {
+                hash = (hash ^ u64::from(*b)).wrapping_mul(0x0100_0000_01b3).rotate_left(5) | 1;
+            }
+            let start = hex(line).map(|h| h.0);
+            let copied = ranges.iter().find(|r| Some(r.start) == start && r.low <= r.high && r.file);
+            if let Some(range) = copied {
+                same &= identity(line) == Some(range.identity);
+            }
+        });
+        (hash, same)
     }
 
     /// Forgets which parts copies were made from, after they were thrown away.
@@ -122,10 +147,23 @@ fn parse(line: &[u8]) -> Option<Range> {
     }
     let mut fields = rest[1..].split(|b| *b == b' ').filter(|f| !f.is_empty()).skip(3);
     let inode = fields.next().unwrap_or(b"0");
-    let name = fields.next().unwrap_or(b"");
+    let vdso = fields.next() == Some(b"[vdso]");
     let file = inode != b"0";
-    let cacheable = perms[1] != b'w' && (file || name == b"[vdso]");
-    Some(Range { start, end, cacheable, file, low: u64::MAX, high: 0 })
+    // Shared mappings can be written through another one; files that are gone cannot be told apart.
+    let identity = if file && perms[3] == b'p' { identity(line) } else { None };
+    let cacheable = perms[1] != b'w' && (identity.is_some() || vdso);
+    Some(Range { start, end, cacheable, file, identity: identity.unwrap_or(0), low: u64::MAX, high: 0 })
+}
+
+/// A hash of which version of which file a line of the maps file names. None if there is no such file (any more).
+fn identity(line: &[u8]) -> Option<u64> {
+    let from = line.iter().position(|b| *b == b'/')?;
+    let path = &line[from..];
+    let mut name = [0u8; 4096];
+    name.get_mut(..path.len())?.copy_from_slice(path);
+    let name = core::ffi::CStr::from_bytes_until_nul(&name).ok()?;
+    let identity = sonde_sys::memory::file_identity(name).ok()?;
+    Some(identity.iter().fold(7, |h: u64, w| (h ^ w).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)))
 }
 
 fn hex(s: &[u8]) -> Option<(u64, &[u8])> {
@@ -195,21 +233,6 @@ impl Lines {
             }
         }
     }
-
-    /// A hash of all executable lines; 0 if there are none to read.
-    fn hash_executable(&mut self) -> u64 {
-        let mut hash = 0u64;
-        self.each(|line| {
-            let executable =
-                line.iter().position(|b| *b == b' ').is_some_and(|p| line.get(p + 3) == Some(&b'x'));
-            if executable {
-                for b in line {
-                    hash = (hash ^ u64::from(*b)).wrapping_mul(0x0100_0000_01b3).rotate_left(5) | 1;
-                }
-            }
-        });
-        hash
-    }
 }
 
 #[cfg(test)]
@@ -218,13 +241,10 @@ mod tests {
 
     #[test]
     fn only_unwritable_file_and_vdso_code_is_cacheable() {
-        let line =
-            b"7f0000001000-7f0000005000 r-xp 00001000 fe:00 1234                       /usr/lib/libx.so";
+        let line = b"7f0000001000-7f0000005000 r-xp 00001000 fe:00 1234                       /bin/sh";
         let r = parse(line).unwrap();
         assert_eq!((r.start, r.end, r.cacheable, r.file), (0x7f00_0000_1000, 0x7f00_0000_5000, true, true));
-        assert!(
-            !parse(b"7f0000001000-7f0000005000 rwxp 00001000 fe:00 1234 /usr/lib/libx.so").unwrap().cacheable
-        );
+        assert!(!parse(b"7f0000001000-7f0000005000 rwxp 00001000 fe:00 1234 /bin/sh").unwrap().cacheable);
         assert!(!parse(b"7f0000001000-7f0000005000 r-xp 00000000 00:00 0").unwrap().cacheable);
         assert!(parse(b"7ffc0000-7ffd0000 r-xp 00000000 00:00 0                  [vdso]").unwrap().cacheable);
         assert!(parse(b"7f0000001000-7f0000005000 r--p 00000000 fe:00 1234 /x").is_none());

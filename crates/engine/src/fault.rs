@@ -124,7 +124,9 @@ impl Engine {
         thread.frame.fpstate = thread.state_at;
         if uc.fpstate != 0 {
             // SAFETY: the kernel's state area has this size, and ours has room for it.
-            unsafe { core::ptr::copy_nonoverlapping(uc.fpstate as *const u8, thread.state_at as *mut u8, size) };
+            unsafe {
+                core::ptr::copy_nonoverlapping(uc.fpstate as *const u8, thread.state_at as *mut u8, size)
+            };
         }
         // SAFETY: the frame is complete.
         unsafe { entry::sonde_go_native_as_is(thread) }

@@ -85,8 +85,7 @@ pub fn write_program(at: u64, from: &[u8]) -> bool {
 /// process_vm_readv (310) or process_vm_writev (311) on ourselves.
 fn transfer(nr: usize, ours: usize, theirs: u64, len: usize) -> bool {
     let (local, remote) = ([ours, len], [theirs as usize, len]);
-    let args =
-        [process::getpid() as usize, local.as_ptr() as usize, 1, remote.as_ptr() as usize, 1, 0];
+    let args = [process::getpid() as usize, local.as_ptr() as usize, 1, remote.as_ptr() as usize, 1, 0];
     // SAFETY: the local range is a slice of the caller's, writable where the call writes; the kernel checks the other.
     unsafe { sonde_sys::syscall(nr, args) == Ok(len) }
 }
@@ -116,7 +115,9 @@ impl Engine {
     /// Learns the program's actions and puts ours in place.
     fn take_actions(&self) {
         let mut actions = self.actions.lock();
-        for sig in (1..=64).filter(|s| ![signal::SIGKILL, signal::SIGSTOP, self.control().config.signal].contains(s)) {
+        for sig in
+            (1..=64).filter(|s| ![signal::SIGKILL, signal::SIGSTOP, self.control().config.signal].contains(s))
+        {
             // SAFETY: only asks.
             if let Ok(old) = unsafe { signal::sigaction(sig, None) } {
                 actions.table[sig as usize - 1] = old;
@@ -150,7 +151,8 @@ impl Engine {
             return EFAULT;
         }
         let word = |i: usize| u64::from_le_bytes(raw[8 * i..8 * i + 8].try_into().unwrap_or_default());
-        let new = Action { handler: word(0) as usize, flags: word(1), restorer: word(2) as usize, mask: word(3) };
+        let new =
+            Action { handler: word(0) as usize, flags: word(1), restorer: word(2) as usize, mask: word(3) };
         if new_at != 0 && (sig == signal::SIGKILL || sig == signal::SIGSTOP) {
             return EINVAL;
         }
@@ -167,7 +169,9 @@ impl Engine {
         drop(actions);
         if old_at != 0 {
             let mut raw = [0u8; size_of::<Action>()];
-            for (i, w) in [old.handler as u64, old.flags, old.restorer as u64, old.mask].into_iter().enumerate() {
+            for (i, w) in
+                [old.handler as u64, old.flags, old.restorer as u64, old.mask].into_iter().enumerate()
+            {
                 raw[8 * i..8 * i + 8].copy_from_slice(&w.to_le_bytes());
             }
             if !write_program(old_at, &raw) {
@@ -178,7 +182,12 @@ impl Engine {
     }
 
     /// The program's sigprocmask(how, new, old, size): faults stay deliverable, whatever it asks for.
-    pub fn virtual_sigprocmask(&self, thread: &mut Thread, [how, new_at, old_at]: [u64; 3], size: u64) -> i64 {
+    pub fn virtual_sigprocmask(
+        &self,
+        thread: &mut Thread,
+        [how, new_at, old_at]: [u64; 3],
+        size: u64,
+    ) -> i64 {
         if size != 8 {
             return EINVAL;
         }
@@ -197,6 +206,7 @@ impl Engine {
             };
             thread.blocked_faults = new & ALWAYS_OURS;
             signal::set_mask(new & !ALWAYS_OURS);
+            self.release_held(thread);
         }
         if old_at != 0 && !write_program(old_at, &old.to_le_bytes()) {
             return EFAULT;
@@ -260,7 +270,8 @@ impl Engine {
             let word = |i: usize| u64::from_le_bytes(stack[8 * i..8 * i + 8].try_into().unwrap_or_default());
             let (at_stack, flags, size) = (word(0), word(1) & 0xffff_ffff, word(2));
             if !on_stack(&thread.app_stack, thread.gpr[4]) {
-                thread.app_stack = if flags & 2 != 0 { [0, 2, 0] } else { [at_stack, flags & (1 << 31), size] };
+                thread.app_stack =
+                    if flags & 2 != 0 { [0, 2, 0] } else { [at_stack, flags & (1 << 31), size] };
             }
             let ours = thread.signal_stack();
             for (i, w) in ours.into_iter().enumerate() {
@@ -272,6 +283,7 @@ impl Engine {
         if read_program(at, &mut mask) {
             let mask = u64::from_le_bytes(mask);
             thread.blocked_faults = mask & ALWAYS_OURS;
+            self.release_held(thread);
             write_program(at, &(mask & !ALWAYS_OURS).to_le_bytes());
         }
     }
@@ -285,6 +297,7 @@ impl Engine {
         self.refresh_frame(thread);
         thread.frame.mask &= !ALWAYS_OURS;
         thread.frame.stack = thread.signal_stack();
+        signal::set_mask(!0);
         self.requeue_pending(thread);
         self.publish(thread);
         self.fill_frame(thread, pc);
@@ -365,13 +378,16 @@ impl Engine {
         }
         let raised = details.code > 0 && ALWAYS_OURS & signal::bit(sig) != 0;
         if raised && self.in_cache(rip) {
-            if sig == signal::SIGSEGV && self.in_guard(thread, details.addr) && self.move_record(thread, context) {
+            if sig == signal::SIGSEGV
+                && self.in_guard(thread, details.addr)
+                && self.move_record(thread, context)
+            {
                 return;
             }
             // Natively once more, so that the kernel reports the program's own access, not our look at its operand.
             self.undo(thread, context);
             context.mask |= thread.blocked_faults;
-            return self.excursion_with(thread, context);
+            self.excursion_with(thread, context);
         }
         match self.locate(thread, context) {
             Found::Clean => self.run_handler(thread, sig, info, uc),
@@ -421,11 +437,14 @@ impl Engine {
             self.undo(thread, uc);
             return Found::Clean;
         }
-        if within(begin, at(entry::sonde_syscall_ready) + 1) || within(clone, at(entry::sonde_clone_ready) + 1) {
+        if within(begin, at(entry::sonde_syscall_ready) + 1)
+            || within(clone, at(entry::sonde_clone_ready) + 1)
+        {
             self.show(thread, uc, thread.syscall_pc);
             return Found::Clean;
         }
-        if within(at(entry::sonde_syscall_done), at(entry::sonde_syscall_booked) + 1) || rip == at(entry::sonde_clone_done)
+        if within(at(entry::sonde_syscall_done), at(entry::sonde_syscall_booked) + 1)
+            || rip == at(entry::sonde_clone_done)
         {
             uc.regs.rip = thread.syscall_pc + 2;
             return Found::Clean;
@@ -496,6 +515,10 @@ impl Engine {
         let pc = context.regs.rip;
         let mut actions = self.actions.lock();
         let action = actions.table[sig as usize - 1];
+        if details.code <= 0 && thread.blocked_faults & signal::bit(sig) != 0 {
+            drop(actions);
+            return self.hold(thread, info, context);
+        }
         context.mask |= thread.blocked_faults;
         // A fault that the program blocks ends it, whatever its handler.
         let fatal = details.code > 0 && thread.blocked_faults & signal::bit(sig) != 0;
@@ -532,9 +555,36 @@ impl Engine {
         unsafe { resume(thread, to) }
     }
 
+    /// Keeps a fault signal that somebody sent until the program unblocks it. The context shows the program's state.
+    fn hold(&self, thread: &mut Thread, info: *const Info, uc: &mut Context) {
+        // SAFETY: a siginfo has 128 bytes.
+        thread.held = Pending { info: unsafe { *(info as *const [u64; 16]) } };
+        uc.mask &= !ALWAYS_OURS;
+        if !self.is_ours(uc.regs.rip) {
+            let pc = uc.regs.rip;
+            self.enter_at(thread, uc, pc);
+        }
+    }
+
+    /// Raises a held signal again if the program no longer blocks it.
+    fn release_held(&self, thread: &mut Thread) {
+        let held = thread.held;
+        let sig = held.info[0] as i32;
+        if sig != 0 && thread.blocked_faults & signal::bit(sig) == 0 {
+            thread.held.info[0] = 0;
+            let _ = signal::requeue(self.pid.load(Relaxed), thread.tid.load(Relaxed), sig, &held.info);
+        }
+    }
+
     /// Builds the frame of a signal handler on the program's stack, as the kernel would have if ours were not there.
     /// Returns the addresses of the frame and of the signal information in it.
-    fn build_frame(&self, thread: &mut Thread, action: &Action, info: *const Info, uc: &Context) -> Option<(u64, u64)> {
+    fn build_frame(
+        &self,
+        thread: &mut Thread,
+        action: &Action,
+        info: *const Info,
+        uc: &Context,
+    ) -> Option<(u64, u64)> {
         let size = self.template.lock().map_or(512, |t| u64::from(t.size) + 4);
         let stack = thread.app_stack;
         let usable = action.flags & signal::SA_ONSTACK != 0 && stack[2] != 0;
@@ -556,7 +606,10 @@ impl Engine {
             (
                 core::slice::from_raw_parts((&raw const shown).cast::<u8>(), size_of::<Context>()),
                 core::slice::from_raw_parts(info.cast::<u8>(), 128),
-                core::slice::from_raw_parts(uc.fpstate.max(1) as *const u8, if uc.fpstate == 0 { 0 } else { size as usize }),
+                core::slice::from_raw_parts(
+                    uc.fpstate.max(1) as *const u8,
+                    if uc.fpstate == 0 { 0 } else { size as usize },
+                ),
             )
         };
         let done = write_program(frame, &(action.restorer as u64).to_le_bytes())
@@ -572,10 +625,14 @@ impl Engine {
         self.restore_actions();
         // SAFETY: gs held nothing of the program.
         unsafe { process::set_gs_base(thread.old_gs as usize) };
+        let mut before = [0u8; 1];
         if info.code <= 0 {
             // SAFETY: a siginfo has 128 bytes.
             let raw = unsafe { &*(info as *const Info as *const [u64; 16]) };
             let _ = signal::requeue(self.pid.load(Relaxed), process::gettid(), sig, raw);
+        } else if sig == signal::SIGTRAP && read_program(uc.regs.rip - 1, &mut before) && before == [0xcc] {
+            // A breakpoint reports the pc behind it; it has to run again to meet the default action.
+            uc.regs.rip -= 1;
         }
         uc.mask |= thread.blocked_faults;
         uc.stack = thread.app_stack;

@@ -88,6 +88,9 @@ impl Engine {
         thread.random = self.control().config.seed ^ me.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         thread.active.store(0, Ordering::Relaxed);
         thread.has_timer = 0;
+        thread.held.info[0] = 0;
+        thread.blocked_faults = 0;
+        thread.stepping = 0;
         thread.pending_count.store(0, Ordering::Relaxed);
         if thread.buffer >= 0 && self.control().buffers.get(thread.buffer as usize).is_none() {
             thread.buffer = -1;

@@ -136,10 +136,8 @@ impl Engine {
                 let at = args[0].wrapping_add(8).wrapping_sub(process::fs_base() as u64);
                 self.translator.lock().planner.set_rseq_cs(Some(at as i64));
             }
-            number::CLONE | number::CLONE3 | number::FORK | number::VFORK => {
-                if ok {
-                    self.wait_for_child(thread, result as i32);
-                }
+            number::CLONE | number::CLONE3 | number::FORK | number::VFORK if ok => {
+                self.wait_for_child(thread, result as i32);
             }
             number::EXECVE | number::EXECVEAT => {
                 // It failed: recording goes on.

@@ -81,6 +81,8 @@ pub struct Thread {
     pub app_mask: u64,
     /// Fault signals that the program believes it blocks; really they are not, because we need them.
     pub blocked_faults: u64,
+    /// A fault signal that was sent while the program blocks it; signal number 0 if there is none.
+    pub held: Pending,
     /// Signals that arrived while they could not be delivered, with their information.
     pub pending: [Pending; 4],
     /// How many.

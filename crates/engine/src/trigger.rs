@@ -93,13 +93,13 @@ extern "C" fn on_trigger(sig: i32, info: *mut signal::Info, uc: *mut Context) {
         }
         return;
     }
+    if engine.is_resident() && thread.active.load(Relaxed) != 0 {
+        engine.end_excursion(thread, uc);
+        return;
+    }
     // A thread's first signal only arms its timer.
     let first = engine.control().config.trigger == trigger::TIMER && !armed;
-    if first
-        || engine.control().stop.load(Relaxed) != 0
-        || thread.active.load(Relaxed) != 0
-        || engine.is_resident()
-    {
+    if first || engine.control().stop.load(Relaxed) != 0 || thread.active.load(Relaxed) != 0 {
         return;
     }
     if let Err(counter) = engine.interrupt(thread, uc) {
@@ -180,7 +180,7 @@ impl Engine {
         thread.frame.stack = thread.app_stack;
         if let Err(counter) = self.start_burst(thread, pc) {
             self.control().count(counter, 1);
-            return self.go_native(thread, pc);
+            self.go_native(thread, pc);
         }
         if self.is_resident() {
             signal::set_mask(thread.app_mask & !thread.blocked_faults);

@@ -357,7 +357,8 @@ impl Sink for Emitter {
         let mut exec = before;
         if rewrite::is_verbatim(insn, info) {
             self.code.raw(bytes);
-        } else if let Some(at) = rewrite::rewrite(&mut self.code, &mut self.encoder, &self.layout, insn, info) {
+        } else if let Some(at) = rewrite::rewrite(&mut self.code, &mut self.encoder, &self.layout, insn, info)
+        {
             exec = at;
         } else {
             self.code.bytes.truncate(before);
