@@ -111,7 +111,8 @@ pub fn nodes_over_events(
 
 /// The most nodes with a count that a tree of this crate ever holds: `max(first_merge, (b + 1) * q * h / eps) + 1`.
 ///
-/// Why it holds. After a batch at `n0` events, and for every node made since, a node `c` that is not the root either is a
+/// Why it holds, for the textbook tree (the fast one merges in other steps, and the tests hold it to the same number).
+/// After a batch at `n0` events, and for every node made since, a node `c` that is not the root either is a
 /// single key with more than `T(n0)`, or its parent range refused its count: `own(c) + own(parent) > T(n0)`. Summing over
 /// all nodes, a node counts once for itself and at most `b` times as a parent, so
 /// `(nodes - 1) * T(n0) < (b + 1) * n` with `n <= q * n0`. Before the first batch an event makes at most one node.

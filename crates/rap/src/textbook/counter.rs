@@ -149,3 +149,75 @@ impl<C: Code> Counter<C> {
         self.children.iter().for_each(|child| child.visit(show));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn limits(threshold: u64) -> Limits {
+        Limits { threshold, level_bits: 1 }
+    }
+
+    fn ranges(root: &Counter<u64>) -> Vec<(u64, u32, u64)> {
+        let mut ranges = Vec::new();
+        root.visit(&mut |start, free, own| ranges.push((start, free, own)));
+        ranges
+    }
+
+    #[test]
+    fn a_full_range_keeps_its_count_and_the_event_goes_one_level_down() {
+        let mut root = Counter::<u64>::new(0, 8);
+        for _ in 0..5 {
+            root.add(12, 0, 1, limits(2));
+        }
+        assert_eq!(ranges(&root), [(0, 8, 2), (0, 7, 2), (0, 6, 1)]);
+    }
+
+    #[test]
+    fn a_weight_that_no_range_may_hold_goes_to_its_key_as_a_whole() {
+        let mut root = Counter::<u64>::new(0, 8);
+        let effect = root.add(12, 0, 50, limits(2));
+        assert!(effect.split && effect.new_node);
+        assert_eq!(ranges(&root), [(12, 0, 50)]);
+    }
+
+    #[test]
+    fn a_new_range_adopts_what_lies_inside_it() {
+        let mut root = Counter::<u64>::new(0, 8);
+        root.add(12, 0, 50, limits(2));
+        root.add(200, 0, 60, limits(2));
+        for _ in 0..4 {
+            root.add(13, 0, 1, limits(2));
+        }
+        assert_eq!(ranges(&root), [(0, 8, 2), (0, 7, 2), (12, 0, 50), (200, 0, 60)]);
+        assert_eq!(root.children.len(), 2, "12 lies in the new half now, 200 does not");
+    }
+
+    /// Figure 1, with its cutoff of 13: what weighs no more together with its parent goes into it, lightest first, and
+    /// `[12, 13]` stays when the ranges between it and `[0, 63]` are gone.
+    #[test]
+    fn figure_1_light_ranges_go_into_their_parents_and_heavy_ones_stay() {
+        let mut root = Counter::<u64>::new(0, 8);
+        for (code, free, own) in [(0, 6, 9), (8, 3, 1), (8, 2, 2), (12, 1, 13), (64, 6, 4), (128, 7, 5)] {
+            root.split_to(code, free).own = own;
+        }
+        let merges = root.settle(limits(13));
+        assert!(merges > 0);
+        let left = ranges(&root);
+        assert_eq!(left.iter().map(|range| range.2).sum::<u64>(), 34, "nothing is lost: {left:?}");
+        assert!(left.len() < 6, "{left:?}");
+        assert!(left.iter().all(|range| range.2 <= 13), "{left:?}");
+        let again = root.settle(limits(13));
+        assert_eq!((again, ranges(&root)), (0, left), "a second batch finds nothing to merge");
+    }
+
+    impl Counter<u64> {
+        /// The range around a code, made below the smallest one around it.
+        fn split_to(&mut self, code: u64, free: u32) -> &mut Self {
+            match self.child_around(code, free + 1) {
+                Some(index) => self.children[index].split_to(code, free),
+                None => self.split(code, free),
+            }
+        }
+    }
+}
