@@ -14,6 +14,7 @@ int main(void) {
         uint64_t sum = 1;
         for (uint64_t i = 0; i < rounds; i++) sum = mix(sum ^ functions[f].run(i));
         printf("%s %016lx %lu\n", functions[f].name, sum, functions[f].run(1000));
+        fflush(stdout); /* a crash in the next one must not hide this */
     }
     return 0;
 }
