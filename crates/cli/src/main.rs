@@ -2,8 +2,10 @@
 #![forbid(unsafe_code)]
 
 mod commands;
+mod counters;
 mod outcome;
 mod quantity;
+mod recorder;
 
 use std::process::ExitCode;
 
@@ -20,6 +22,7 @@ struct Sonde {
 #[derive(Subcommand)]
 enum Command {
     Run(Box<commands::run::Args>),
+    Trace(commands::trace::Args),
     Rap(Box<commands::rap::Args>),
 }
 
@@ -27,6 +30,7 @@ fn main() -> ExitCode {
     let sonde = Sonde::parse();
     let outcome = match sonde.command {
         Command::Run(args) => commands::run::run(&args),
+        Command::Trace(args) => commands::trace::run(&args),
         Command::Rap(args) => commands::rap::run(&args),
     };
     outcome::exit_code(outcome)

@@ -1,7 +1,8 @@
 //! Exit statuses, the same for every subcommand: 0 done, 1 the result could not be written, 2 bad usage or bad input.
-//! Commands that run a program end as it ended, or like a shell that could not start it: 127 not found, 126 not runnable.
+//! `sonde trace check` ends with 1 if a trace cannot be true. Commands that run a program end as it ended, or like a shell that could not start it: 127 not found, 126 not runnable.
 
 use std::io;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use sonde_launch::{Exit, LaunchError};
@@ -49,6 +50,23 @@ impl std::fmt::Display for Ended {
 
 impl std::error::Error for Ended {}
 
+/// A trace that cannot be true.
+#[derive(Debug)]
+pub struct Inconsistent {
+    pub file: PathBuf,
+    pub violations: u64,
+    pub damaged: bool,
+}
+
+impl std::fmt::Display for Inconsistent {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let damaged = if self.damaged { ", and it is damaged" } else { "" };
+        write!(f, "{}: {} things that cannot be true{damaged}", self.file.display(), self.violations)
+    }
+}
+
+impl std::error::Error for Inconsistent {}
+
 /// A failure to write the result, as opposed to one to read the input.
 #[derive(Debug)]
 pub struct CannotWrite(pub io::Error);
@@ -79,6 +97,9 @@ pub fn exit_code(outcome: anyhow::Result<()>) -> ExitCode {
     eprintln!("sonde: {error:#}");
     if let Some(cause) = error.downcast_ref::<CannotRun>() {
         return ExitCode::from(cause.status());
+    }
+    if error.is::<Inconsistent>() {
+        return ExitCode::FAILURE;
     }
     ExitCode::from(if unwritten { CANNOT_WRITE } else { BAD_INPUT })
 }

@@ -67,6 +67,11 @@ pub struct Catalog {
     paths: Vec<Option<Path>>,
 }
 
+/// More exits than any superblock has.
+const MAX_EXITS: usize = 64;
+/// Exits whose descriptions may be missing.
+const MISSING_EXITS: usize = 1 << 16;
+
 impl Catalog {
     /// An empty catalog for a stream recorded with this detail.
     pub fn new(detail: Detail) -> Catalog {
@@ -138,7 +143,9 @@ impl Catalog {
     fn insert(&mut self, head: &Head, plan: Plan) -> Result<(), StreamError> {
         let index = self.superblocks.len();
         let end = head.first_exit as usize + plan.exits.len();
-        if head.first_exit as usize > self.paths.len() + (1 << 24) {
+        // Exits are numbered in the order of descriptions; some of those can be missing (a damaged trace), but a
+        // number that is far off would only make us reserve memory for nothing.
+        if end > (index + 1) * MAX_EXITS + MISSING_EXITS {
             return Err(StreamError::BadDescription { index, what: "its exit number is out of order" });
         }
         let blocks = blocks_of(&plan.insns);

@@ -2,7 +2,7 @@
 
 use crate::catalog::{Catalog, Path};
 use crate::error::StreamError;
-use crate::reader::{Begin, End, Reader, Run};
+use crate::reader::{Begin, End, Reader, Run, Signal, Syscall};
 use sonde_wire::marker::{self, Cause, Kind};
 use sonde_x64::plan::Detail;
 use std::collections::HashMap;
@@ -141,7 +141,14 @@ impl Decoder {
                 cursor.fs_base = base;
             }
             Kind::Partial => self.partial(cursor, &words[at..end], at, reader)?,
-            Kind::Syscall | Kind::Signal => {}
+            Kind::Syscall => {
+                let [number, result, pc] = *body else { return Err(short()) };
+                reader.syscall(&Syscall { tid: cursor.tid, number, result, pc });
+            }
+            Kind::Signal => {
+                let [signal, pc] = *body else { return Err(short()) };
+                reader.signal(&Signal { tid: cursor.tid, signal: signal as i32, pc });
+            }
         }
         Ok(end)
     }

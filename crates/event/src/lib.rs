@@ -24,15 +24,17 @@
 #![forbid(unsafe_code)]
 
 mod catalog;
+pub mod check;
 mod decode;
 mod error;
 pub mod maps;
 mod reader;
+pub mod trace;
 
 pub use catalog::{Block, Catalog, Path, Superblock};
 pub use decode::{Decoder, Lost};
 pub use error::StreamError;
-pub use reader::{Begin, BlockRun, Count, Counts, End, Reader, Ref, Run};
+pub use reader::{Begin, BlockRun, Count, Counts, End, Reader, Ref, Run, Signal, Syscall};
 pub use sonde_wire::marker::Cause;
 pub use sonde_x64::class::Class;
 pub use sonde_x64::memory::Access;

@@ -82,15 +82,6 @@ pub struct Mappings {
 }
 
 impl Mappings {
-    /// Adds what is new in the text of `/proc/PID/maps`; returns the index of the first new one.
-    pub fn observe(&mut self, text: &str) -> usize {
-        let before = self.seen.len();
-        for mapping in text.lines().filter_map(Mapping::parse) {
-            self.add(mapping);
-        }
-        before
-    }
-
     /// Adds one; a mapping that only grew takes the place of the older one.
     pub fn add(&mut self, mapping: Mapping) {
         // The newest are the likeliest to be told again: programs that map a lot do so at their end of the list.
@@ -131,6 +122,13 @@ impl Mappings {
 mod tests {
     use super::*;
 
+    /// Adds all lines; returns how many there were before.
+    fn observe(maps: &mut Mappings, text: &str) -> usize {
+        let before = maps.all().len();
+        text.lines().filter_map(Mapping::parse).for_each(|m| maps.add(m));
+        before
+    }
+
     const TEXT: &str = "\
 55d000000000-55d000002000 r-xp 00001000 fe:01 131 /opt/my program (deleted)
 55d000100000-55d000121000 rw-p 00000000 00:00 0 [heap]
@@ -139,7 +137,7 @@ mod tests {
     #[test]
     fn lines_are_read() {
         let mut maps = Mappings::default();
-        assert_eq!(maps.observe(TEXT), 0);
+        assert_eq!(observe(&mut maps, TEXT), 0);
         assert_eq!(maps.all().len(), 3);
         let code = maps.find(0x55d0_0000_1fff).unwrap();
         assert_eq!((code.name.as_str(), code.offset), ("/opt/my program (deleted)", 0x1000));
@@ -151,8 +149,8 @@ mod tests {
     #[test]
     fn mappings_stay_after_they_are_gone_and_newer_ones_win() {
         let mut maps = Mappings::default();
-        maps.observe(TEXT);
-        let first = maps.observe("55d000000000-55d000001000 r-xp 00000000 fe:01 9 /lib/b.so\n");
+        observe(&mut maps, TEXT);
+        let first = observe(&mut maps, "55d000000000-55d000001000 r-xp 00000000 fe:01 9 /lib/b.so\n");
         assert_eq!(maps.all().len() - first, 1);
         assert_eq!(maps.find(0x55d0_0000_0000).unwrap().name, "/lib/b.so");
         assert_eq!(maps.find(0x55d0_0000_1000).unwrap().name, "/opt/my program (deleted)");
@@ -161,8 +159,8 @@ mod tests {
     #[test]
     fn the_heap_grows_in_place() {
         let mut maps = Mappings::default();
-        maps.observe(TEXT);
-        let first = maps.observe("55d000100000-55d000200000 rw-p 00000000 00:00 0 [heap]\n");
+        observe(&mut maps, TEXT);
+        let first = observe(&mut maps, "55d000100000-55d000200000 rw-p 00000000 00:00 0 [heap]\n");
         assert_eq!(maps.all().len(), first);
         assert_eq!(maps.find(0x55d0_001f_ffff).unwrap().name, "[heap]");
     }
@@ -171,7 +169,7 @@ mod tests {
     fn nonsense_is_passed_over() {
         for text in ["", "\n\n", "zz", "1-2", "1-2 r", "x-y r-xp 0 0 0", "1-2 r-xp 0 0"] {
             let mut maps = Mappings::default();
-            maps.observe(text);
+            observe(&mut maps, text);
             assert!(maps.all().is_empty(), "{text:?}");
         }
     }

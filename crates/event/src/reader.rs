@@ -29,6 +29,30 @@ pub struct End {
     pub pc: u64,
 }
 
+/// A system call was run while recording (in bursts that do not end before it).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Syscall {
+    /// Thread.
+    pub tid: i32,
+    /// Its number.
+    pub number: u64,
+    /// Its result.
+    pub result: u64,
+    /// Where the program went on.
+    pub pc: u64,
+}
+
+/// A handler of the program begins while recording.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Signal {
+    /// Thread.
+    pub tid: i32,
+    /// The signal.
+    pub signal: i32,
+    /// The pc that was interrupted.
+    pub pc: u64,
+}
+
 /// Reads a stream. All methods do nothing unless implemented.
 pub trait Reader {
     /// A burst begins.
@@ -37,6 +61,12 @@ pub trait Reader {
     fn run(&mut self, _run: &Run<'_>) {}
     /// A burst ends.
     fn end(&mut self, _end: &End) {}
+    /// A system call was run.
+    fn syscall(&mut self, _syscall: &Syscall) {}
+    /// A handler begins.
+    fn signal(&mut self, _signal: &Signal) {}
+    /// A part of the stream is missing here: it was damaged or could not be read.
+    fn gap(&mut self) {}
 }
 
 impl<R: Reader + ?Sized> Reader for &mut R {
@@ -48,6 +78,15 @@ impl<R: Reader + ?Sized> Reader for &mut R {
     }
     fn end(&mut self, end: &End) {
         (**self).end(end);
+    }
+    fn syscall(&mut self, syscall: &Syscall) {
+        (**self).syscall(syscall);
+    }
+    fn signal(&mut self, signal: &Signal) {
+        (**self).signal(signal);
+    }
+    fn gap(&mut self) {
+        (**self).gap();
     }
 }
 
@@ -63,6 +102,18 @@ impl<A: Reader, B: Reader> Reader for (A, B) {
     fn end(&mut self, end: &End) {
         self.0.end(end);
         self.1.end(end);
+    }
+    fn syscall(&mut self, syscall: &Syscall) {
+        self.0.syscall(syscall);
+        self.1.syscall(syscall);
+    }
+    fn signal(&mut self, signal: &Signal) {
+        self.0.signal(signal);
+        self.1.signal(signal);
+    }
+    fn gap(&mut self) {
+        self.0.gap();
+        self.1.gap();
     }
 }
 

@@ -8,6 +8,7 @@ use sonde_event::{Decoder, Lost, Reader, StreamError};
 use sonde_wire::Counter;
 use sonde_wire::control::state;
 use sonde_wire::descriptor::{HEAD_WORDS, Head};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::time::{Duration, Instant};
 
@@ -41,6 +42,8 @@ pub struct Totals {
     pub descriptions: u64,
     /// What lay where in the program.
     pub mappings: Mappings,
+    /// The program that it replaced itself by (exec), if that was seen.
+    pub became: Option<PathBuf>,
     /// Time-stamp ticks in a second.
     pub ticks_per_second: f64,
 }
@@ -152,6 +155,7 @@ impl Session {
             log_bytes: reading.log_bytes,
             descriptions: reading.descriptions,
             ticks_per_second: self.clock.ticks_per_second(),
+            became: self.watch.became().map(Path::to_owned),
             mappings: self.watch.into_mappings(),
         };
         Served { exit, totals, decoder: self.decoder }

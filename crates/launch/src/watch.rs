@@ -4,7 +4,12 @@ use crate::image;
 use sonde_event::maps::{Mapping, Mappings};
 use std::collections::HashMap;
 use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+
+/// Name of the memory that Sonde shares with the probe: nothing of the program lies there.
+const OURS: &str = "/memfd:sonde (deleted)";
 
 const SOONEST: Duration = Duration::from_millis(100);
 const LATEST: Duration = Duration::from_secs(2);
@@ -19,6 +24,14 @@ pub struct Watch {
     build_ids: HashMap<String, Vec<u8>>,
     next: Instant,
     interval: Duration,
+    /// The file that the process ran at the start, and the last other one it was seen to run.
+    image: Option<(u64, u64)>,
+    became: Option<PathBuf>,
+}
+
+/// Identity of the file that a process runs.
+fn image_of(pid: i32) -> Option<(u64, u64)> {
+    fs::metadata(format!("/proc/{pid}/exe")).ok().map(|m| (m.dev(), m.ino()))
 }
 
 impl Watch {
@@ -30,7 +43,20 @@ impl Watch {
             build_ids: HashMap::new(),
             next: Instant::now() + SOONEST,
             interval: SOONEST,
+            image: image_of(pid),
+            became: None,
         }
+    }
+
+    fn look_for_exec(&mut self) {
+        if image_of(self.pid).is_some_and(|now| Some(now) != self.image) {
+            self.became = fs::read_link(format!("/proc/{}/exe", self.pid)).ok();
+        }
+    }
+
+    /// The program that the process was replaced by, if that was seen.
+    pub fn became(&self) -> Option<&Path> {
+        self.became.as_deref()
     }
 
     /// Whether it is time to look again.
@@ -46,7 +72,13 @@ impl Watch {
     /// Looks, and returns what is new.
     pub fn look(&mut self, now: Instant) -> &[Mapping] {
         let text = fs::read(format!("/proc/{}/maps", self.pid)).unwrap_or_default();
-        let first = self.mappings.observe(&String::from_utf8_lossy(&text));
+        let text = String::from_utf8_lossy(&text);
+        let first = self.mappings.all().len();
+        let its_own = |line: &&str| !line.contains(OURS);
+        for mapping in text.lines().filter(its_own).filter_map(Mapping::parse) {
+            self.mappings.add(mapping);
+        }
+        self.look_for_exec();
         for mapping in &mut self.mappings.all_mut()[first..] {
             if mapping.is_file() {
                 let read = || image::build_id(self.pid, &mapping.name);

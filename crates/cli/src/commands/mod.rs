@@ -2,3 +2,4 @@
 
 pub mod rap;
 pub mod run;
+pub mod trace;

@@ -16,38 +16,85 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use sonde_launch::{Counter, Options, Outlets, Policy, Program, Served, Session, Setup, Totals};
+use sonde_event::Reader;
+use sonde_launch::{Counter, Options, Outlets, Policy, Program, Served, Session, Setup, Tap, Totals};
 
-pub use args::Args;
-use args::Recording;
+pub use args::{Args, CommandLine, Recording};
 use facts::{Facts, Known, Memory};
 use pace::{Measured, Pace};
 use progress::Progress;
 use seen::Seen;
 
 use crate::outcome::{CannotRun, CannotWrite, Ended};
+use crate::recorder::Recorder;
 
 /// Runs the program, reports, and ends as it ended.
 pub fn run(args: &Args) -> Result<()> {
     let options = args.recording.options()?;
-    let (name, rest) = args.command.words.split_first().context("no program given")?;
-    let program = Program::find(name, rest).map_err(CannotRun)?;
+    let program = find(&args.command)?;
     let mut seen = Seen::new(args)?;
-    let session = Session::start(&program, &options).map_err(CannotRun)?;
+    let output = args.output.as_deref();
+    let (mut done, setup) = observe(&args.recording, &options, &program, output, seen.reader(), args.quiet)?;
+    // A report is worth having even when the trace could not be written to its end.
+    let written = done.finish();
+    if seen.is_wanted() {
+        let facts = conclude(args, &options, &program, &setup, &done.served, &mut seen)?;
+        tell(args, &facts, &done.served.totals)?;
+    }
+    written?;
+    Err(Ended(done.served.exit).into())
+}
+
+/// Runs the program and only records (`sonde trace record`).
+pub fn record(recording: &Recording, command: &CommandLine, output: &Path) -> Result<()> {
+    let options = recording.options()?;
+    let program = find(command)?;
+    let (mut done, _) = observe(recording, &options, &program, Some(output), None, false)?;
+    done.finish()?;
+    Err(Ended(done.served.exit).into())
+}
+
+fn find(command: &CommandLine) -> Result<Program> {
+    let (name, rest) = command.words.split_first().context("no program given")?;
+    Ok(Program::find(name, rest).map_err(CannotRun)?)
+}
+
+/// A program that ended, and the trace file that is to be ended.
+struct Done {
+    served: Served,
+    recorder: Option<Recorder>,
+}
+
+impl Done {
+    fn finish(&mut self) -> Result<()> {
+        self.recorder.take().map_or(Ok(()), |recorder| recorder.finish(&self.served).map(|_| ()))
+    }
+}
+
+/// From the start of the program to its end.
+fn observe(
+    recording: &Recording,
+    options: &Options,
+    program: &Program,
+    output: Option<&Path>,
+    reader: Option<&mut dyn Reader>,
+    quiet: bool,
+) -> Result<(Done, Setup)> {
+    // Before the program runs: it must not have run in vain because the file cannot be made.
+    let file = output.map(Recorder::create).transpose()?;
+    let session = Session::start(program, options).map_err(CannotRun)?;
     let setup = session.setup().clone();
-    let progress = Progress::new(args.quiet);
-    let mut pace = pacer(&args.recording, &options);
+    let mut recorder = file.map(|file| file.begin(program, options, &setup)).transpose()?;
+    let progress = Progress::new(quiet);
+    let mut pace = pacer(recording, options);
     let mut tick = |session: &mut Session| {
         progress.show(session);
         adapt(session, pace.as_mut());
     };
-    let served = session.serve(Outlets { reader: seen.reader(), tap: None }, &mut tick);
-    drop(progress);
-    if seen.is_wanted() {
-        let facts = conclude(args, &options, &program, &setup, &served, &mut seen)?;
-        tell(args, &facts, &served.totals)?;
-    }
-    Err(Ended(served.exit).into())
+    let tap = recorder.as_mut().map(|recorder| recorder as &mut dyn Tap);
+    let reader = reader.map(|reader| reader as &mut dyn Reader);
+    let served = session.serve(Outlets { reader, tap }, &mut tick);
+    Ok((Done { served, recorder }, setup))
 }
 
 /// The controller of `--rate`, if it was asked for.
@@ -95,7 +142,7 @@ fn conclude(
         hot_threshold: args.hot,
         hot_code: seen.hot_code(catalog, args.hot, &served.totals.mappings)?,
         hot_data: seen.hot_data(args.hot, &served.totals.mappings),
-        output: None,
+        output: args.output.as_ref().map(|path| path.display().to_string()),
     };
     Ok(Facts::new(known, &served.totals))
 }

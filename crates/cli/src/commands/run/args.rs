@@ -32,6 +32,10 @@ pub struct Args {
     #[command(flatten)]
     pub recording: Recording,
 
+    /// Write a trace of all that was recorded to FILE (see `sonde trace`)
+    #[arg(short = 'o', long = "output", value_name = "FILE", help_heading = "Report")]
+    pub output: Option<PathBuf>,
+
     /// Write the report as JSON to FILE, or instead of the text on standard error
     #[arg(
         long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-",

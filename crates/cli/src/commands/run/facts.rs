@@ -42,6 +42,8 @@ pub struct Facts {
     pub burst_ends: BTreeMap<String, u64>,
     pub drops: BTreeMap<String, u64>,
     pub error: Option<String>,
+    pub became: Option<String>,
+    pub children: u64,
     pub translation: Translation,
     pub memory: Memory,
     pub hot_threshold: f64,
@@ -143,6 +145,8 @@ impl Facts {
             burst_ends: drops::ends(totals),
             drops: drops::drops(totals),
             error: totals.error.as_ref().map(ToString::to_string),
+            became: totals.became.as_ref().map(|path| path.display().to_string()),
+            children: totals.counter(Counter::Children),
             translation: Translation {
                 superblocks: totals.counter(Counter::Superblocks),
                 blocks: totals.counter(Counter::SuperblockBlocks),

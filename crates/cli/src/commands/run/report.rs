@@ -28,6 +28,13 @@ pub fn write(out: &mut impl Write, facts: &Facts, totals: &Totals) -> io::Result
     for (count, words) in drops::in_words(totals) {
         writeln!(out, "  dropped   {} {words}", grouped(count))?;
     }
+    if let Some(other) = &facts.became {
+        writeln!(out, "  exec      it became {other}, which was not recorded: run that, or try --follow")?;
+    }
+    if facts.children > 0 {
+        let children = grouped(facts.children);
+        writeln!(out, "  children  {children} processes that it started were not recorded: try --follow")?;
+    }
     if let Some(error) = &facts.error {
         writeln!(out, "  error     in the log: {error}")?;
     }

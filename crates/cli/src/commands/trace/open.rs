@@ -1,0 +1,48 @@
+//! Opens traces and says what is wrong with them.
+
+use std::fs::File;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use sonde_event::Reader;
+use sonde_event::trace::{Replayed, TraceReader, replay};
+
+/// Opens a trace.
+pub fn open(path: &Path) -> Result<TraceReader<File>> {
+    let name = || path.display().to_string();
+    let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
+    TraceReader::new(file).with_context(name)
+}
+
+/// Plays a trace to a reader.
+pub fn play<R: Reader + ?Sized>(path: &Path, reader: &mut R) -> Result<Replayed> {
+    replay(&mut open(path)?, reader).with_context(|| path.display().to_string())
+}
+
+/// What is wrong with a trace, a sentence each.
+pub fn troubles(played: &Replayed) -> Vec<String> {
+    let mut troubles: Vec<String> =
+        played.damaged.iter().map(|(at, what)| format!("damaged at byte {at}: {what}")).collect();
+    let more = played.damages.saturating_sub(played.damaged.len() as u64);
+    if more > 0 {
+        troubles.push(format!("{more} more damaged places"));
+    }
+    if let Some(error) = &played.first_error {
+        troubles.push(format!("{} errors in what was recorded, the first: {error}", played.errors));
+    }
+    if played.lost.words > 0 {
+        troubles.push(format!(
+            "{} words in {} buffers could not be read",
+            played.lost.words, played.lost.buffers
+        ));
+    }
+    if played.left_out > 0 {
+        troubles.push(format!("{} chunks of too many processes were left out", played.left_out));
+    }
+    match (played.truncated, &played.end) {
+        (Some(at), _) => troubles.push(format!("cut off in the chunk at byte {at}; all before it was read")),
+        (None, None) => troubles.push("has no end: recording was interrupted".into()),
+        _ => {}
+    }
+    troubles
+}
