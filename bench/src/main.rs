@@ -12,6 +12,7 @@ mod host;
 mod measure;
 mod overhead;
 mod rap;
+mod reading;
 mod statistics;
 mod streams;
 mod stress;
@@ -40,6 +41,10 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "OPTION")]
         options: Vec<String>,
     },
+    /// Measure reading of text and binary numbers: rates, and ratios to the floors; status 1 when a goal is missed
+    ///
+    /// Example: sonde-bench read --lines 1000000 --rounds 3
+    Read(reading::Reading),
     /// Run programs with random settings and compare with native runs; status 1 when any differs
     ///
     /// Example: sonde-bench stress --runs 1000 --over hostile
@@ -79,6 +84,7 @@ fn main() -> ExitCode {
 fn run(command: Command) -> Result<bool> {
     match command {
         Command::Rap { options } => return rap::run(&options).map_err(anyhow::Error::msg),
+        Command::Read(reading) => return reading.run(),
         Command::Stress(stress) => return stress.run(),
         Command::Overhead(overhead) => overhead.run()?,
         Command::Counts(counts) => counts.run()?,

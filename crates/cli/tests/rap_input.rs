@@ -78,6 +78,17 @@ fn binary_words_and_pairs() {
 }
 
 #[test]
+fn large_binary_files_are_counted_whole() {
+    let words: Vec<u8> = (0..700_000u64).flat_map(|n| (n % 10).to_le_bytes()).collect();
+    let (_folder, path) = file(&words);
+    let path = path.to_str().unwrap();
+    let run = rap(&["--json", "--format", "u64le", path, "-", path], 3u64.to_le_bytes()).json();
+    assert_eq!((&run["events"], &run["bytes"]), (&1_400_001.into(), &11_200_008.into()));
+    let (_folder, torn) = file(&words[1..]);
+    assert_eq!(rap(&["--format", "u64le", torn.to_str().unwrap()], "").status, 2);
+}
+
+#[test]
 fn a_bad_line_stops_with_its_place() {
     let (_folder, path) = file("1\n2\nabc\x1b[0m\n4\n");
     let name = path.to_str().unwrap();

@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 
-use sonde_numbers::{Collect, OnBad, ReadError, Reason, read_raw};
+use sonde_numbers::{Collect, OnBad, ReadError, Reason, Sink, read_raw, read_raw_file};
 
 /// Hands out a few bytes at a time, so that words come in pieces.
 struct Trickle<'a>(&'a [u8], usize);
@@ -49,4 +49,44 @@ fn a_torn_word_is_an_error_or_counted() {
     let counts = read_raw("r", &[0u8; 21][..], OnBad::Skip, &mut seen).unwrap();
     assert_eq!((counts.numbers, counts.bad_lines, seen.keys.len()), (2, 1, 2));
     assert_eq!(counts.first_bad.unwrap().reason, Reason::TornWord { width: 8, extra: 5 });
+}
+
+#[test]
+fn mapped_files_give_the_same_words() {
+    let words: Vec<[u32; 3]> = (0..1_000_000u32).map(|n| [n, n.wrapping_mul(7), !n]).collect();
+    let mut bytes: Vec<u8> = words.iter().flatten().flat_map(|word| word.to_le_bytes()).collect();
+    let path = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(&path, &bytes).unwrap();
+    let (mut seen, mut passed) = (Collect::<[u32; 3]> { keys: vec![], weights: vec![] }, 0);
+    let counts = read_raw_file("m", path.as_file(), OnBad::Stop, &mut seen, |bytes| passed += bytes).unwrap();
+    let counts = counts.expect("a file of 12 MB is mapped");
+    assert!(seen.keys == words);
+    assert_eq!((counts.numbers, counts.bytes, passed), (1_000_000, 12_000_000, 12_000_000));
+    bytes.push(1);
+    std::fs::write(&path, &bytes).unwrap();
+    let torn = read_raw_file("m", path.as_file(), OnBad::Stop, &mut seen, |_| ());
+    assert!(matches!(torn, Err(ReadError::Torn { extra: 1, width: 12, .. })), "{torn:?}");
+    let counts = read_raw_file("m", path.as_file(), OnBad::Skip, &mut seen, |_| ()).unwrap().unwrap();
+    assert_eq!(counts.bad_lines, 1);
+}
+
+/// Cuts the file off at the first batch.
+struct Cutting<'a>(&'a std::fs::File);
+
+impl Sink<u64> for Cutting<'_> {
+    fn keys(&mut self, _: &[u64]) {
+        self.0.set_len(4 << 20).unwrap();
+    }
+    fn weighted(&mut self, _: &[u64], _: &[u64]) {}
+}
+
+#[test]
+fn a_file_that_becomes_shorter_is_an_error_and_small_ones_are_not_mapped() {
+    let file = tempfile::tempfile().unwrap();
+    file.set_len(1000).unwrap();
+    let unmapped = read_raw_file("s", &file, OnBad::Stop, &mut Collect::<u64>::default(), |_| ()).unwrap();
+    assert_eq!(unmapped, None);
+    file.set_len(20 << 20).unwrap();
+    let cut = read_raw_file("s", &file, OnBad::Stop, &mut Cutting(&file), |_| ()).unwrap_err();
+    assert_eq!(cut.to_string(), "s: cannot read: the file became shorter while it was read");
 }

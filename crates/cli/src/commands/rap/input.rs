@@ -49,11 +49,21 @@ impl Inputs {
     ) -> Result<Counts> {
         let mut counts = Counts::default();
         for path in &self.paths {
-            let reader: Box<dyn Read> = match self.first.take() {
+            let begun = self.first.take();
+            let name = name_of(path);
+            if layout.binary && !is_stdin(path) {
+                let file = open_file(path)?;
+                let read = K::read_word_file(&name, &file, on_bad, sink, |bytes| progress.passed(bytes))?;
+                if let Some(read) = read {
+                    counts.absorb(read);
+                    continue;
+                }
+            }
+            let reader: Box<dyn Read> = match begun {
                 Some(first) => Box::new(Cursor::new(std::mem::take(&mut self.sample)).chain(first)),
                 None => open(path)?,
             };
-            let (name, reader) = (name_of(path), progress.watch(reader));
+            let reader = progress.watch(reader);
             counts.absorb(match layout.binary {
                 true => K::read_words(&name, reader, on_bad, sink)?,
                 false => read_text(&name, reader, &layout.text, on_bad, sink)?,
@@ -76,7 +86,11 @@ fn open(path: &Path) -> Result<Box<dyn Read>> {
     if is_stdin(path) {
         return Ok(Box::new(io::stdin()));
     }
-    Ok(Box::new(File::open(path).with_context(|| format!("{}: cannot open", path.display()))?))
+    Ok(Box::new(open_file(path)?))
+}
+
+fn open_file(path: &Path) -> Result<File> {
+    File::open(path).with_context(|| format!("{}: cannot open", path.display()))
 }
 
 /// Size of a regular file; `None` for what has no size beforehand, such as a pipe.

@@ -34,9 +34,18 @@ impl Progress {
         Progress { bar: Some(bar) }
     }
 
+    /// Tells the bar that so many bytes are done.
+    pub fn passed(&self, bytes: u64) {
+        let Some(bar) = &self.bar else { return };
+        if bar.is_hidden() && bar.elapsed() > PATIENCE {
+            bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(REDRAWS));
+        }
+        bar.inc(bytes);
+    }
+
     /// The reader, with its bytes added to the bar.
-    pub fn watch<R: Read>(&self, reader: R) -> Watched<R> {
-        Watched { reader, bar: self.bar.clone(), unseen: 0 }
+    pub fn watch<R: Read>(&self, reader: R) -> Watched<'_, R> {
+        Watched { reader, progress: self, unseen: 0 }
     }
 }
 
@@ -50,24 +59,18 @@ impl Drop for Progress {
 }
 
 /// A reader that tells a bar.
-pub struct Watched<R> {
+pub struct Watched<'a, R> {
     reader: R,
-    bar: Option<ProgressBar>,
+    progress: &'a Progress,
     unseen: u64,
 }
 
-impl<R: Read> Read for Watched<R> {
+impl<R: Read> Read for Watched<'_, R> {
     fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
         let count = self.reader.read(room)?;
-        if let Some(bar) = &self.bar {
-            self.unseen += count as u64;
-            if self.unseen >= LOOK_EVERY && bar.elapsed() > PATIENCE {
-                if bar.is_hidden() {
-                    bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(REDRAWS));
-                }
-                bar.inc(self.unseen);
-                self.unseen = 0;
-            }
+        self.unseen += count as u64;
+        if self.unseen >= LOOK_EVERY {
+            self.progress.passed(std::mem::take(&mut self.unseen));
         }
         Ok(count)
     }
