@@ -1,4 +1,7 @@
 /* Red-zone users and functions that return in unusual ways, for odd_code.c. All take and return one number. */
+#ifndef COROUTINE_STACK
+#define COROUTINE_STACK 16384 /* smaller ones have no room for a signal frame: fine natively, as none comes */
+#endif
 .text
 .macro function name
     .globl \name
@@ -165,6 +168,6 @@ function far_loop            /* loop, loope, loopne, jecxz */
 
 .bss
 .balign 16
-.fill 4096, 1, 0
+.fill COROUTINE_STACK, 1, 0
 coroutine_stack_end:
 .section .note.GNU-stack, "", @progbits
