@@ -1,7 +1,7 @@
 //! Binary files without a copy: mapped into memory, the sink gets slices of the page cache itself.
 //!
 //! The only `unsafe` of this crate, kept because it pays: with a tree behind it, a mapped file ran at the speed of the
-//! tree alone, reading in blocks at 0.80 to 0.97 of it (`sonde-bench read`). Text is read in blocks instead: there
+//! tree alone, reading in blocks at 0.85 to 0.93 of it (`sonde-bench read`). Text is read in blocks instead: there
 //! the copy does not show beside the parsing.
 #![allow(unsafe_code, reason = "mapping a file is unsafe since others may change it meanwhile; see below")]
 
