@@ -149,16 +149,23 @@ impl<C: Code> Core<C> {
         }
     }
 
-    /// Sets the part of a count that does not fit the slot. Without memory for it, it is parked one range further up.
+    /// Sets the part of a count that does not fit the slot. Without memory for it, the slot itself takes it after all, above
+    /// the limit of the fast path; only what is more than a slot can hold is parked one range further up.
     fn set_wide(&mut self, at: Place, count: u64) {
         match (&mut self.top, at.node) {
             (_, ROOT) => self.root_wide = count,
             (Some(top), TOP) => top.set_wide(at.digit, count),
             _ if self.arena.set_wide(at.node, at.digit, count) => {}
-            _ => {
-                self.park(at.node, count);
-                self.starved = true;
-            }
+            _ => self.hold_without_wide(at, count),
+        }
+    }
+
+    fn hold_without_wide(&mut self, at: Place, count: u64) {
+        if count <= COUNT_MAX.into() && self.slot(at) == 0 {
+            self.set_slot(at, count as u32);
+        } else {
+            self.park(at.node, count);
+            self.starved = true;
         }
     }
 
