@@ -20,7 +20,8 @@ impl<K: Key> Tree<K> {
 
     /// Adds another tree's summary. Counts add up, and so do errors: `eps * (n1 + n2)` holds when it held for both.
     ///
-    /// The other tree may have had other parameters; this tree's own go on to rule it. Nothing is changed on an error.
+    /// The other tree may have had another `eps` or branching factor, whose ranges are widened to this tree's: then
+    /// `eps_effective` tells what holds. Nothing is changed on an error.
     pub fn merge(&mut self, other: &Snapshot<K>) -> Result<(), MergeError> {
         other.check()?;
         self.finish();

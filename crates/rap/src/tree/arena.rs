@@ -53,12 +53,27 @@ impl<C: Code> Arena<C> {
         }
     }
 
-    pub fn bytes_limit(&self) -> usize {
-        self.bytes_limit
-    }
-
+    /// Sets the most bytes that all of this may take; `usize::MAX` is no limit.
     pub fn limit_bytes(&mut self, bytes_limit: usize) {
         self.bytes_limit = bytes_limit;
+    }
+
+    /// Leaves `bytes` of the limit to someone else, if there are as many left.
+    pub fn lend(&mut self, bytes: usize) -> bool {
+        let has_room = self.bytes_limit.saturating_sub(self.bytes()) >= bytes;
+        if has_room && self.bytes_limit != usize::MAX {
+            self.bytes_limit -= bytes;
+        }
+        has_room
+    }
+
+    /// Takes back what was lent.
+    pub fn take_back(&mut self, bytes: usize) {
+        self.bytes_limit = self.bytes_limit.saturating_add(bytes);
+    }
+
+    pub fn bytes_limit(&self) -> usize {
+        self.bytes_limit
     }
 
     pub fn bytes(&self) -> usize {

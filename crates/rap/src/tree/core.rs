@@ -42,6 +42,9 @@ pub(super) struct Core<C> {
 }
 
 impl<C: Code> Core<C> {
+    /// What one entry of `extras` costs: a B-tree's nodes are at least half full.
+    pub const EXTRA_BYTES: usize = 2 * size_of::<((C, Reverse<u32>), u64)>();
+
     pub fn new(key_bits: u32, step: u32, bytes_limit: usize) -> Self {
         Core {
             key_bits,
@@ -73,7 +76,7 @@ impl<C: Code> Core<C> {
     pub fn bytes(&self) -> usize {
         self.arena.bytes()
             + self.top.as_ref().map_or(0, |top| top.bytes())
-            + self.extras.len() * 2 * size_of::<(C, u32, u64)>()
+            + self.extras.len() * Self::EXTRA_BYTES
     }
 
     /// Level of the root slot.

@@ -92,7 +92,10 @@ impl<C: Code> Core<C> {
             let together = held.saturating_add(count);
             if together > self.threshold {
                 self.extras.insert((start, free_bits), count);
-            } else if is_reference(slot) {
+                continue;
+            }
+            self.arena.take_back(Self::EXTRA_BYTES);
+            if is_reference(slot) {
                 self.set_parked(index_of(slot), together);
             } else {
                 self.set_count(at, together);
@@ -101,7 +104,7 @@ impl<C: Code> Core<C> {
     }
 
     /// The slot for the smallest range that exists around the given one.
-    fn place_around(&self, code: C, free_bits: u32) -> Place {
+    pub fn place_around(&self, code: C, free_bits: u32) -> Place {
         let mut at = ROOT_PLACE;
         loop {
             let slot = self.slot(at);
@@ -132,7 +135,8 @@ impl<C: Code> Core<C> {
 
     /// Builds the tree anew from `items`, around a new top.
     fn rebuild(&mut self, items: &[Item<C>], top: Option<Box<Top<C>>>) {
-        let mut fresh = Core::new(self.key_bits, self.step, self.arena.bytes_limit());
+        let lent = self.extras.len() * Self::EXTRA_BYTES;
+        let mut fresh = Core::new(self.key_bits, self.step, self.arena.bytes_limit().saturating_add(lent));
         fresh.set_threshold(self.threshold);
         if let Some(top) = top {
             fresh.root = reference(top.level, TOP);
@@ -159,5 +163,23 @@ fn heavy_range<C: Code>(items: &[Item<C>], levels: Levels) -> (C, u32) {
             Some(child) => part = child,
             None => return (part[0].start, bits),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_heavy_range_is_found_and_ends() {
+        let levels = Levels { key_bits: 64, branch_bits: 4 };
+        let item = |start: u64, free_bits, count| Item { start, free_bits, count };
+        let spread = [item(0, 64, 3), item(0x1000, 0, 50), item(0x1fff, 0, 50), item(1 << 60, 0, 1)];
+        assert_eq!(heavy_range(&spread, levels), (0x1000, 12));
+        let between_levels = [item(0x40, 2, 100)];
+        assert_eq!(heavy_range(&between_levels, levels), (0x40, 4));
+        let nested = [item(0x40, 6, 10), item(0x40, 2, 100)];
+        assert_eq!(heavy_range(&nested, levels).1, 8);
+        assert_eq!(heavy_range(&[item(9, 0, 1)], levels), (9, 0));
     }
 }

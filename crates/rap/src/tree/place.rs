@@ -41,8 +41,15 @@ impl<C: Code> Core<C> {
     }
 
     fn put_extra(&mut self, item: Item<C>) {
-        let count = self.extras.entry((item.start, Reverse(item.free_bits))).or_default();
-        *count = count.saturating_add(item.count);
+        let key = (item.start, Reverse(item.free_bits));
+        if let Some(count) = self.extras.get_mut(&key) {
+            *count = count.saturating_add(item.count);
+        } else if self.arena.lend(Self::EXTRA_BYTES) {
+            self.extras.insert(key, item.count);
+        } else {
+            let at = self.place_around(item.start, item.free_bits);
+            self.add_here(at, self.slot(at), item.count);
+        }
     }
 
     /// Whether a range at `target` lies strictly between the top's whole range and its slots.

@@ -76,15 +76,16 @@ fn streams(len: u64) -> Vec<Vec<u64>> {
 
 #[test]
 fn bound_holds_for_every_branching_and_buffer() {
-    for keys in streams(40_000) {
+    for keys in streams(12_000) {
         let exact = exact_of(&keys);
         for branching in Branching::ALL {
             for buffer in [Buffer::Auto, Buffer::None, Buffer::Bytes(1024), Buffer::Unlimited] {
-                let mut tree = Tree::new(Config::new().branching(branching).buffer(buffer)).unwrap();
+                let mut tree =
+                    Tree::new(Config::new().eps(0.05).branching(branching).buffer(buffer)).unwrap();
                 keys.chunks(1777).for_each(|part| tree.add_slice(part));
                 let snapshot = tree.snapshot();
-                check(&snapshot, &exact, 0.01);
-                assert_eq!(snapshot.eps_effective, 0.01);
+                check(&snapshot, &exact, 0.05);
+                assert_eq!(snapshot.eps_effective, 0.05);
             }
         }
     }
@@ -92,14 +93,14 @@ fn bound_holds_for_every_branching_and_buffer() {
 
 #[test]
 fn bound_holds_at_every_n() {
-    for keys in streams(4_200) {
+    for keys in streams(3_600) {
         for eps in [0.3, 0.01] {
             let mut tree = Tree::new(Config::new().eps(eps)).unwrap();
             let mut exact = BTreeMap::new();
             for (i, &key) in keys.iter().enumerate() {
                 tree.add(key);
                 *exact.entry(key).or_default() += 1;
-                if i < 40 || i % 97 == 0 {
+                if i < 20 || i % 211 == 0 {
                     check(&tree.snapshot(), &exact, eps);
                 }
             }
@@ -112,7 +113,7 @@ fn bound_holds_for_weights() {
     let mut random = Random(3);
     let mut tree = Tree::<u64>::new(Config::new()).unwrap();
     let mut exact = BTreeMap::new();
-    for i in 0..20_000 {
+    for i in 0..8_000 {
         let (key, weight) = (random.below(1 << 40) >> random.below(40), 1 << random.below(30));
         tree.add_weighted(key, weight);
         *exact.entry(key).or_default() += weight;
@@ -150,11 +151,11 @@ fn other_keys_hold_the_bound() {
         (0..len).map(|_| (random.below(1 << 20) >> random.below(20), 0x7f00 + random.below(9) * 8)).collect()
     };
     fn run<K: Key>(keys: Vec<K>, branching: Branching) {
-        let mut tree = Tree::new(Config::new().branching(branching)).unwrap();
+        let mut tree = Tree::new(Config::new().eps(0.05).branching(branching)).unwrap();
         tree.add_slice(&keys);
-        check(&tree.snapshot(), &exact_of(&keys), 0.01);
+        check(&tree.snapshot(), &exact_of(&keys), 0.05);
     }
-    let pairs = pairs(30_000);
+    let pairs = pairs(6_000);
     for branching in Branching::ALL {
         run(pairs.iter().map(|&(a, b)| [a, b]).collect(), branching);
         run(pairs.iter().map(|&(a, b)| [a as u32, b as u32]).collect(), branching);
@@ -170,7 +171,7 @@ fn other_keys_hold_the_bound() {
 fn scattered_keys_keep_the_node_bound() {
     let mut random = Random(1);
     let keys: Vec<u64> = (0..1400).map(|_| random.next()).collect();
-    let stream: Vec<u64> = (0..1_000_000).map(|_| keys[random.below(1400) as usize]).collect();
+    let stream: Vec<u64> = (0..400_000).map(|_| keys[random.below(1400) as usize]).collect();
     let mut tree = Tree::new(Config::new()).unwrap();
     tree.add_slice(&stream);
     let snapshot = tree.snapshot();
@@ -182,7 +183,7 @@ fn scattered_keys_keep_the_node_bound() {
 /// Batches let the tree grow by up to `q` = 2 before it is merged again.
 #[test]
 fn node_bound_holds() {
-    for keys in streams(300_000) {
+    for keys in streams(100_000) {
         for branching in Branching::ALL {
             let mut tree = Tree::new(Config::new().branching(branching)).unwrap();
             tree.add_slice(&keys);
@@ -198,7 +199,7 @@ fn node_bound_holds() {
 
 #[test]
 fn memory_limit_is_kept_and_told() {
-    for keys in streams(200_000) {
+    for keys in streams(30_000) {
         let exact = exact_of(&keys);
         for limit in [4 << 10, 16 << 10, 64 << 10, 300 << 10] {
             let mut tree = Tree::new(Config::new().eps(1e-4).max_memory(limit)).unwrap();
@@ -214,23 +215,42 @@ fn memory_limit_is_kept_and_told() {
 }
 
 #[test]
+fn memory_limit_is_kept_when_snapshots_are_merged() {
+    let keys = streams(20_000).swap_remove(0);
+    let mut large = Tree::new(Config::new().eps(0.001)).unwrap();
+    large.add_slice(&keys);
+    let mut other = Tree::new(Config::new().eps(0.001).branching(Branching::Sixteen)).unwrap();
+    other.add_slice(&keys);
+    for limit in [8 << 10, 300 << 10] {
+        let mut small = Tree::new(Config::new().max_memory(limit)).unwrap();
+        small.merge(&large.snapshot()).unwrap();
+        assert!(small.memory_bytes() <= limit, "{} > {limit}", small.memory_bytes());
+        small.merge(&other.snapshot()).unwrap();
+        assert!(small.memory_bytes() <= limit, "{} > {limit}", small.memory_bytes());
+        let both: Vec<u64> = [&keys[..], &keys[..]].concat();
+        let snapshot = small.snapshot();
+        check(&snapshot, &exact_of(&both), snapshot.eps_effective);
+    }
+}
+
+#[test]
 fn snapshots_restore_and_merge() {
     for branching in Branching::ALL {
-        let config = Config::new().branching(branching);
-        let streams = streams(30_000);
+        let config = Config::new().eps(0.05).branching(branching);
+        let streams = streams(8_000);
         for pair in streams.windows(2) {
             let mut first = Tree::new(config.clone()).unwrap();
             first.add_slice(&pair[0]);
             let mut second = Tree::new(config.clone()).unwrap();
             second.add_slice(&pair[1]);
             let mut restored = Tree::from_snapshot(first.snapshot()).unwrap();
-            check(&restored.snapshot(), &exact_of(&pair[0]), 0.01);
+            check(&restored.snapshot(), &exact_of(&pair[0]), 0.05);
             restored.merge(&second.snapshot()).unwrap();
             let mut all = pair.concat();
-            check(&restored.snapshot(), &exact_of(&all), 0.01);
+            check(&restored.snapshot(), &exact_of(&all), 0.05);
             restored.add_slice(&pair[0]);
             all.extend_from_slice(&pair[0]);
-            check(&restored.snapshot(), &exact_of(&all), 0.01);
+            check(&restored.snapshot(), &exact_of(&all), 0.05);
         }
     }
 }
