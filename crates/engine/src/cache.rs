@@ -24,7 +24,14 @@ pub struct Superblock {
     pub insns: u16,
     /// Exits.
     pub exits: u16,
+    /// Which version of the code: see [`RECORDING`].
+    pub version: u8,
 }
+
+/// The version that writes the log.
+pub const RECORDING: u8 = 0;
+/// The version of counter mode that only counts checks (paper 4 section 2).
+pub const CHECKING: u8 = 1;
 
 /// One exit of a superblock.
 #[repr(C)]
@@ -86,8 +93,8 @@ pub struct Cache {
     /// Open addressing over superblock index + 1 by pc.
     index: *mut u32,
     index_len: usize,
-    /// The jump table of indirect branches.
-    pub table: *mut u64,
+    /// The jump tables of indirect branches, by version.
+    pub tables: [*mut u64; 2],
     miss: u64,
 }
 
@@ -97,8 +104,8 @@ impl Cache {
         let flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
         let all = PROT_READ | PROT_WRITE | PROT_EXEC;
         let start = mmap(0, bytes, all, flags, -1).ok()? as u64;
-        let table = mmap(0, TABLE_ENTRIES * 8, PROT_READ | PROT_WRITE, flags | MAP_32BIT, -1).ok()?;
-        if table + TABLE_ENTRIES * 8 > 1 << 31 {
+        let low = mmap(0, 2 * TABLE_ENTRIES * 8, PROT_READ | PROT_WRITE, flags | MAP_32BIT, -1).ok()?;
+        if low + 2 * TABLE_ENTRIES * 8 > 1 << 31 {
             return None;
         }
         let count = (bytes / 256).next_power_of_two();
@@ -112,7 +119,7 @@ impl Cache {
             exit_base: 0,
             index: index as *mut u32,
             index_len: count * 2,
-            table: table as *mut u64,
+            tables: [low as *mut u64, (low + TABLE_ENTRIES * 8) as *mut u64],
             miss,
         };
         cache.clear_table();
@@ -121,8 +128,10 @@ impl Cache {
 
     fn clear_table(&mut self) {
         for i in 0..TABLE_ENTRIES {
-            // SAFETY: the table has that many entries.
-            unsafe { *self.table.add(i) = self.miss };
+            for table in self.tables {
+                // SAFETY: the tables have that many entries each.
+                unsafe { *table.add(i) = self.miss };
+            }
         }
     }
 
@@ -158,20 +167,20 @@ impl Cache {
             && self.next_exit() < 0xe000_0000
     }
 
-    fn place(&self, pc: u64) -> usize {
-        (pc.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20) as usize & (self.index_len - 1)
+    fn place(&self, pc: u64, version: u8) -> usize {
+        ((pc ^ u64::from(version)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20) as usize & (self.index_len - 1)
     }
 
     /// The superblock of a pc.
-    pub fn find(&self, pc: u64) -> Option<Superblock> {
-        let mut i = self.place(pc);
+    pub fn find(&self, pc: u64, version: u8) -> Option<Superblock> {
+        let mut i = self.place(pc, version);
         loop {
             // SAFETY: the place is masked to the index, which is never full.
             match unsafe { *self.index.add(i) } {
                 0 => return None,
                 n => {
                     let sb = self.superblocks.get(n as usize - 1)?;
-                    if sb.pc == pc {
+                    if sb.pc == pc && sb.version == version {
                         return Some(sb);
                     }
                 }
@@ -212,22 +221,23 @@ impl Cache {
             self.exits.push(exit);
         }
         self.superblocks.push(sb);
-        let mut i = self.place(sb.pc);
+        let mut i = self.place(sb.pc, sb.version);
         // SAFETY: places are masked, and the index is never full.
         unsafe {
             while *self.index.add(i) != 0 {
                 i = (i + 1) & (self.index_len - 1);
             }
             *self.index.add(i) = self.superblocks.len as u32;
-            *self.table.add(sb.pc as usize & (TABLE_ENTRIES - 1)) = sb.at;
+            *self.tables[sb.version as usize & 1].add(sb.pc as usize & (TABLE_ENTRIES - 1)) = sb.at;
         }
         sb
     }
 
     /// Makes the table point at this superblock again (its place may have been taken by another pc since).
     pub fn remember_indirect(&mut self, sb: &Superblock) {
+        let table = self.tables[sb.version as usize & 1];
         // SAFETY: masked index; the store is a single aligned word that other threads read whole.
-        unsafe { self.table.add(sb.pc as usize & (TABLE_ENTRIES - 1)).write_volatile(sb.at) };
+        unsafe { table.add(sb.pc as usize & (TABLE_ENTRIES - 1)).write_volatile(sb.at) };
     }
 
     /// Lets the jump of an exit lead straight to a superblock's body.

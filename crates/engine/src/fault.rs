@@ -162,13 +162,17 @@ impl Engine {
         let address = uc.regs.rip;
         let (mut pc, mut done) = (0, 0);
         let mut first_exit = 0;
+        let mut recorded = true;
         let mut words = 1;
         if let Some(sb) = translator.cache.at_address(address) {
+            let version = sb.version;
             translator.replan(&sb);
+            let emitter = &translator.emitters[version as usize & 1];
+            recorded = version == crate::cache::RECORDING;
             first_exit = sb.first_exit;
             let at = (address - sb.at) as usize;
             pc = sb.pc;
-            for (i, spot) in translator.emitter.spots.iter().enumerate() {
+            for (i, spot) in emitter.spots.iter().enumerate() {
                 if spot.start <= at {
                     (pc, done) = (spot.pc, i as u64);
                     if at >= spot.done {
@@ -177,7 +181,7 @@ impl Engine {
                     }
                 }
             }
-            let left = translator.emitter.exit_at(at).and_then(|i| translator.plan.exits.get(i)).copied();
+            let left = emitter.exit_at(at).and_then(|i| translator.plan.exits.get(i)).copied();
             if let Some(exit) = left {
                 let direct = exit.target != 0;
                 (pc, done) = (if direct { exit.target } else { uc.regs.r8_15[6] }, u64::from(exit.insns));
@@ -189,7 +193,7 @@ impl Engine {
                 .find(|e| u64::from(e.insns) >= done)
                 .or(translator.plan.exits.last());
             words = exit.map_or(1, |e| e.words);
-            self.restore_borrowed(thread, uc, &translator.emitter, address - sb.at);
+            self.restore_borrowed(thread, uc, emitter, address - sb.at);
         }
         drop(translator);
         uc.regs.r8_15[6] = thread.app_r14;
@@ -197,6 +201,7 @@ impl Engine {
         uc.regs.r8_15[7] = thread.app_r15;
         uc.regs.rip = pc;
         thread.log = record;
+        let done = if recorded { done } else { 0 };
         let end = if thread.buffer < 0 {
             0
         } else {

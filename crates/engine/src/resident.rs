@@ -100,15 +100,18 @@ impl Engine {
         }
         thread.fs_base = process::fs_base() as u64;
         thread.began = sonde_sys::time::tsc();
-        thread.checks = self.control().config.burst_checks.max(1);
+        let config = &self.control().config;
+        let counter = config.policy == sonde_wire::control::policy::COUNTER;
+        thread.version = if counter { crate::cache::CHECKING } else { crate::cache::RECORDING };
+        thread.checks = if counter { config.gap_checks } else { config.burst_checks }.max(1);
         let begin = [thread.tid.load(Relaxed) as u64, thread.began, thread.fs_base, pc];
-        if !self.mark(thread, Kind::Begin, &begin, true) {
+        if !counter && !self.mark(thread, Kind::Begin, &begin, true) {
             return Wanted::No;
         }
         // SAFETY: the stack lies in the context and lives as long as it.
         thread.app_stack = unsafe { signal::set_alternate_stack(&thread.signal_stack()) };
         thread.active.store(1, Relaxed);
-        self.control().count(Counter::Bursts, 1);
+        self.control().count(Counter::Bursts, u64::from(!counter));
         Wanted::Yes
     }
 
@@ -428,8 +431,7 @@ impl Engine {
         if self.in_cache(rip) {
             let mut translator = self.translator.lock();
             let Some(sb) = translator.cache.at_address(rip) else { return Found::Busy };
-            translator.replan(&sb);
-            let clean = translator.emitter.is_clean((rip - sb.at) as usize);
+            let clean = translator.replan(&sb).is_clean((rip - sb.at) as usize);
             drop(translator);
             if !clean {
                 return Found::Busy;
@@ -531,7 +533,9 @@ impl Engine {
             let _ = set_real(sig, &Action::default());
         }
         drop(actions);
-        self.mark(thread, Kind::Signal, &[sig as u64, pc], true);
+        if thread.version == crate::cache::RECORDING {
+            self.mark(thread, Kind::Signal, &[sig as u64, pc], true);
+        }
         let Some((frame, info_at)) = self.build_frame(thread, &action, info, context) else {
             // No room for a frame: the kernel would end the program, and does.
             self.actions.lock().table[signal::SIGSEGV as usize - 1] = Action::default();

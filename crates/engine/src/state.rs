@@ -109,18 +109,20 @@ pub unsafe fn start(with: Start) -> Option<&'static Engine> {
     let probe = (with.probe_start as u64, with.probe_end as u64);
     let cache = Cache::new(config.cache_bytes as usize, entry::sonde_miss as *const () as u64)?;
     let bounds = (cache.start, cache.end);
-    let layout = thread::layout(cache.table as usize as u32);
+    let layouts = cache.tables.map(|table| thread::layout(table as usize as u32));
     let detail = match config.detail {
         0 => Detail::Blocks,
         1 => Detail::Addresses,
         _ => Detail::Values,
     };
-    let mode = Mode { checks: config.policy != policy::ALWAYS, record: true };
+    let checks = config.policy != policy::ALWAYS;
+    let recording = Emitter::new(layouts[0], Mode { checks, record: true });
+    let checking = Emitter::new(layouts[1], Mode { checks, record: false });
     let translator = Translator {
         cache,
         code: CodeMap::new(),
         planner: Planner::new(detail, Limits::default()),
-        emitter: Emitter::new(layout, mode),
+        emitters: [recording, checking],
         plan: Plan::default(),
         max_insns: Limits::default().insns,
         generation: 0,

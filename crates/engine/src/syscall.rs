@@ -1,5 +1,6 @@
 //! System calls of threads that stay in the copy: most are run as they are, a few are watched or taken over.
 
+use crate::cache::RECORDING;
 use crate::entry;
 use crate::resident::Wanted;
 use crate::state::{Engine, engine};
@@ -98,7 +99,9 @@ impl Engine {
                 if nr == number::EXIT_GROUP {
                     self.call_in_others(thread);
                 }
-                self.mark(thread, Kind::End, &[sonde_sys::time::tsc(), Cause::Exit as u64, pc], true);
+                if thread.version == RECORDING {
+                    self.mark(thread, Kind::End, &[sonde_sys::time::tsc(), Cause::Exit as u64, pc], true);
+                }
                 self.submit(thread);
             }
             number::SECCOMP => self.leave(thread, pc, Cause::Syscall),
@@ -130,7 +133,9 @@ impl Engine {
             number::MREMAP if ok => self.code_changed(args[0], args[1]),
             number::ARCH_PRCTL if ok && args[0] == ARCH_SET_FS => {
                 thread.fs_base = args[1];
-                self.mark(thread, Kind::FsBase, &[args[1]], true);
+                if thread.version == RECORDING {
+                    self.mark(thread, Kind::FsBase, &[args[1]], true);
+                }
             }
             number::RSEQ if ok && args[2] & 1 == 0 => {
                 let at = args[0].wrapping_add(8).wrapping_sub(process::fs_base() as u64);
@@ -143,7 +148,9 @@ impl Engine {
                 // It failed: recording goes on.
                 let _ = self.acquire(thread, true);
                 let begin = [thread.tid.load(Relaxed) as u64, sonde_sys::time::tsc(), thread.fs_base, pc];
-                self.mark(thread, Kind::Begin, &begin, true);
+                if thread.version == RECORDING {
+                    self.mark(thread, Kind::Begin, &begin, true);
+                }
             }
             _ => {}
         }
@@ -174,7 +181,7 @@ impl Engine {
     pub fn go_on(&self, thread: &mut Thread, pc: u64) -> u64 {
         self.deliver_pending(thread, pc);
         let mut translator = self.translator.lock();
-        match translator.copy_of(self, pc) {
+        match translator.copy_of(self, pc, thread.version) {
             Ok(sb) => {
                 thread.next_pc = pc;
                 sb.at + u64::from(sb.body)

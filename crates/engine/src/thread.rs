@@ -99,6 +99,8 @@ pub struct Thread {
     pub next_pc: u64,
     /// Whether the thread single-steps to the next clean point.
     pub stepping: u32,
+    /// Which version of the code it runs: see [`crate::cache::RECORDING`].
+    pub version: u8,
 }
 
 /// A signal to be delivered at the next block boundary.

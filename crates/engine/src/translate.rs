@@ -1,6 +1,6 @@
 //! From a pc to its copy: plan, emit, place, describe.
 
-use crate::cache::{Cache, ExitInfo, Superblock};
+use crate::cache::{Cache, ExitInfo, RECORDING, Superblock};
 use crate::code_map::CodeMap;
 use crate::state::Engine;
 use core::sync::atomic::Ordering::{Acquire, Release};
@@ -18,8 +18,8 @@ pub struct Translator {
     pub code: CodeMap,
     /// Makes plans.
     pub planner: Planner,
-    /// Emits copies.
-    pub emitter: Emitter,
+    /// Emits copies, by version.
+    pub emitters: [Emitter; 2],
     /// The plan at hand.
     pub plan: Plan,
     /// Most instructions per superblock.
@@ -63,18 +63,18 @@ pub fn kind_code(kind: ExitKind) -> u8 {
 
 impl Translator {
     /// The copy of `pc`, made if there is none.
-    pub fn copy_of(&mut self, engine: &Engine, pc: u64) -> Result<Superblock, Cause> {
-        if let Some(sb) = self.cache.find(pc) {
+    pub fn copy_of(&mut self, engine: &Engine, pc: u64, version: u8) -> Result<Superblock, Cause> {
+        if let Some(sb) = self.cache.find(pc, version) {
             return Ok(sb);
         }
         let began = sonde_sys::time::tsc();
-        let made = self.translate(engine, pc);
+        let made = self.translate(engine, pc, version);
         engine.control().count(Counter::TranslateTicks, sonde_sys::time::tsc().wrapping_sub(began));
         made
     }
 
-    fn translate(&mut self, engine: &Engine, pc: u64) -> Result<Superblock, Cause> {
-        self.make_plan(pc);
+    fn translate(&mut self, engine: &Engine, pc: u64, version: u8) -> Result<Superblock, Cause> {
+        self.make_plan(pc, version);
         if self.plan.insns.is_empty() {
             return Err(match self.plan.exits.last().map(|e| e.kind) {
                 Some(ExitKind::Syscall) => Cause::Syscall,
@@ -82,24 +82,27 @@ impl Translator {
                 _ => Cause::Code,
             });
         }
-        let bytes = self.emitter.code.bytes.len();
-        if !self.cache.has_room(bytes, self.plan.exits.len()) || !self.describe(engine, pc) {
+        let bytes = self.emitters[version as usize & 1].code.bytes.len();
+        let room = self.cache.has_room(bytes, self.plan.exits.len());
+        if !room || version == RECORDING && !self.describe(engine, pc) {
             return Err(Cause::CacheFull);
         }
         let sb = Superblock {
             pc,
-            body: self.emitter.body as u32,
+            version,
+            body: self.emitters[version as usize & 1].body as u32,
             first_exit: self.cache.next_exit(),
             insns: self.plan.insns.len() as u16,
             exits: self.plan.exits.len() as u16,
             ..Superblock::default()
         };
-        let (links, base) = (&self.emitter.links, self.cache.next);
+        let emitter = &self.emitters[version as usize & 1];
+        let (links, base) = (&emitter.links, self.cache.next);
         let exits = self.plan.exits.iter().enumerate().map(|(i, e)| {
             let link = links.iter().find(|l| l.exit == i).map_or(0, |l| base + l.at as u64);
             ExitInfo { target: e.target, link, kind: kind_code(e.kind) }
         });
-        let sb = self.cache.add(sb, &self.emitter.code.bytes, exits);
+        let sb = self.cache.add(sb, &emitter.code.bytes, exits);
         let blocks = self.plan.insns.iter().filter(|i| i.branch).count().max(1);
         engine.control().count(Counter::Superblocks, 1);
         engine.control().count(Counter::SuperblockInsns, u64::from(sb.insns));
@@ -109,19 +112,22 @@ impl Translator {
     }
 
     /// Plans and emits the superblock of `pc` for the next place in the cache.
-    fn make_plan(&mut self, pc: u64) {
-        self.emitter.start(pc, self.cache.next, self.cache.next_exit());
+    fn make_plan(&mut self, pc: u64, version: u8) {
+        let emitter = &mut self.emitters[version as usize & 1];
+        emitter.start(pc, self.cache.next, self.cache.next_exit());
         let code = &mut self.code;
         let mut fetch = |at: u64| code_at(code, at);
-        self.planner.plan(pc, self.max_insns, &mut fetch, &mut self.plan, &mut self.emitter);
+        self.planner.plan(pc, self.max_insns, &mut fetch, &mut self.plan, emitter);
     }
 
     /// Plans and emits an existing superblock again, to know what lies where in its copy.
-    pub fn replan(&mut self, sb: &Superblock) {
-        self.emitter.start(sb.pc, sb.at, sb.first_exit);
+    pub fn replan(&mut self, sb: &Superblock) -> &Emitter {
+        let emitter = &mut self.emitters[sb.version as usize & 1];
+        emitter.start(sb.pc, sb.at, sb.first_exit);
         let code = &mut self.code;
         let mut fetch = |at: u64| code_at(code, at);
-        self.planner.plan(sb.pc, sb.insns as usize, &mut fetch, &mut self.plan, &mut self.emitter);
+        self.planner.plan(sb.pc, sb.insns as usize, &mut fetch, &mut self.plan, emitter);
+        emitter
     }
 
     /// Publishes the plan at hand for the reader. False if the ring is full.

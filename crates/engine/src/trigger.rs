@@ -1,5 +1,6 @@
 //! From native code into the copy and back: the trigger's signal handler, and what the copy asks the engine for.
 
+use crate::cache::{CHECKING, RECORDING};
 use crate::code_map::Check;
 use crate::entry::{self, why};
 use crate::random;
@@ -10,7 +11,7 @@ use sonde_sys::process;
 use sonde_sys::signal::{self, Action, Context};
 use sonde_sys::time::{Timer, tsc};
 use sonde_wire::Counter;
-use sonde_wire::control::trigger;
+use sonde_wire::control::{policy, trigger};
 use sonde_wire::marker::{Cause, Kind};
 
 /// Signals that stay deliverable in the copy: the ones that an instruction raises.
@@ -187,7 +188,7 @@ impl Engine {
             return self.go_on(thread, pc);
         }
         let mut translator = self.translator.lock();
-        match translator.copy_of(self, pc) {
+        match translator.copy_of(self, pc, thread.version) {
             Ok(sb) => sb.at + u64::from(sb.body),
             Err(cause) => {
                 drop(translator);
@@ -203,6 +204,7 @@ impl Engine {
         self.check_code(pc)?;
         let now = self.control().burst_checks_now.load(Relaxed);
         thread.checks = if now == 0 { self.control().config.burst_checks } else { now }.max(1);
+        thread.version = RECORDING;
         thread.fs_base = process::fs_base() as u64;
         thread.began = tsc();
         let begin = [thread.tid.load(Relaxed) as u64, thread.began, thread.fs_base, pc];
@@ -339,7 +341,9 @@ impl Engine {
     /// Books the end of a burst. The mask and registers are the caller's business.
     pub fn end_burst(&self, thread: &mut Thread, pc: u64, cause: Cause) {
         let now = tsc();
-        self.mark(thread, Kind::End, &[now, cause as u64, pc], false);
+        if thread.version == RECORDING {
+            self.mark(thread, Kind::End, &[now, cause as u64, pc], false);
+        }
         self.publish(thread);
         self.control().count(Counter::BurstTicks, now.wrapping_sub(thread.began));
         self.control().count(ended_by(cause), 1);
@@ -399,7 +403,7 @@ pub unsafe fn entered(thread: *mut Thread, arg: u64, reason: u64) -> u64 {
             let syscall = exit.is_some_and(|e| e.kind == 6);
             engine.not_copied(thread, pc, if syscall { Cause::Syscall } else { Cause::Instruction })
         }
-        _ => match translator.copy_of(engine, pc) {
+        _ => match translator.copy_of(engine, pc, thread.version) {
             Ok(sb) => {
                 thread.next_pc = pc;
                 match exit {
@@ -422,7 +426,31 @@ pub unsafe fn entered(thread: *mut Thread, arg: u64, reason: u64) -> u64 {
 
 impl Engine {
     fn checks_used_up(&self, thread: &mut Thread, pc: u64) -> u64 {
+        if self.control().config.policy == policy::COUNTER {
+            return self.switch_version(thread, pc);
+        }
         self.leave(thread, pc, Cause::Checks)
+    }
+
+    /// Counter mode (paper 4 section 2): from the checking version to the recording one, or back.
+    fn switch_version(&self, thread: &mut Thread, pc: u64) -> u64 {
+        let config = &self.control().config;
+        let now = tsc();
+        if thread.version == CHECKING {
+            thread.version = RECORDING;
+            thread.checks = config.burst_checks.max(1);
+            thread.began = now;
+            let begin = [thread.tid.load(Relaxed) as u64, now, thread.fs_base, pc];
+            self.mark(thread, Kind::Begin, &begin, true);
+            self.control().count(Counter::Bursts, 1);
+        } else {
+            thread.version = CHECKING;
+            thread.checks = config.gap_checks.max(1);
+            self.mark(thread, Kind::End, &[now, Cause::Checks as u64, pc], true);
+            self.control().count(Counter::EndedByChecks, 1);
+            self.control().count(Counter::BurstTicks, now.wrapping_sub(thread.began));
+        }
+        self.go_on(thread, pc)
     }
 
     /// The thread cannot go on in the copy at `pc`.
