@@ -29,7 +29,7 @@ impl Image {
         for p in file.elf_program_headers().iter().filter(|p| p.p_type(endian) == elf::PT_LOAD) {
             let from = p.p_vaddr(endian) as usize & !4095;
             let to = (p.p_vaddr(endian) + p.p_memsz(endian)).next_multiple_of(4096) as usize;
-            let flag = |f, prot| if p.p_flags(endian) & f != 0 { prot } else { 0 };
+            let flag = |f: elf::ProgramFlags, prot| if (p.p_flags(endian) & f).0 != 0 { prot } else { 0 };
             let prot = flag(elf::PF_R, libc::PROT_READ)
                 | flag(elf::PF_W, libc::PROT_WRITE)
                 | flag(elf::PF_X, libc::PROT_EXEC);

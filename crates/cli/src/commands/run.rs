@@ -127,6 +127,7 @@ fn conclude(
     seen: &mut Seen,
 ) -> Result<Facts> {
     let catalog = served.decoder.catalog();
+    let (hot_code, hot_data) = seen.hot(catalog, args.hot, &served.totals.mappings)?;
     let known = Known {
         program,
         setup,
@@ -140,8 +141,8 @@ fn conclude(
             ranges: seen.memory_bytes() as u64,
         },
         hot_threshold: args.hot,
-        hot_code: seen.hot_code(catalog, args.hot, &served.totals.mappings)?,
-        hot_data: seen.hot_data(args.hot, &served.totals.mappings),
+        hot_code,
+        hot_data,
         output: args.output.as_ref().map(|path| path.display().to_string()),
     };
     Ok(Facts::new(known, &served.totals))

@@ -29,7 +29,7 @@ pub struct Facts {
     pub bursts: u64,
     pub burst_seconds: f64,
     pub share_cpu: f64,
-    pub overhead_at_most: f64,
+    pub overhead_at_most: Option<f64>,
     pub threads: u64,
     pub runs: u64,
     pub blocks: u64,
@@ -114,6 +114,7 @@ impl Facts {
         let burst_seconds = seconds(Counter::BurstTicks);
         let triggers = totals.counter(Counter::Triggers);
         let counts = known.counts;
+        let (always, bursts) = (known.policy == "always", known.policy == "bursts");
         Facts {
             program: known.program.args.iter().map(|a| a.to_string_lossy().into_owned()).collect(),
             path: known.program.path.display().to_string(),
@@ -131,8 +132,8 @@ impl Facts {
             triggers,
             bursts: totals.counter(Counter::Bursts),
             burst_seconds,
-            share_cpu: share(burst_seconds, cpu),
-            overhead_at_most: share(burst_seconds + triggers as f64 * SIGNAL_SECONDS, cpu),
+            share_cpu: if always { 1.0 } else { share(burst_seconds, cpu) },
+            overhead_at_most: bursts.then(|| share(burst_seconds + triggers as f64 * SIGNAL_SECONDS, cpu)),
             threads: totals.counter(Counter::Threads),
             runs: counts.runs,
             blocks: counts.blocks,

@@ -73,6 +73,10 @@ fn trigger(facts: &Facts) -> String {
 }
 
 fn recorded(facts: &Facts) -> String {
+    if facts.policy == "always" {
+        let (cpu, instructions) = (facts.cpu_seconds, grouped(facts.instructions));
+        return format!("everything: {instructions} instructions in {cpu:.2} s of CPU time");
+    }
     format!(
         "{} bursts in {:.2} s of CPU time; {} of it in bursts; {} instructions",
         grouped(facts.bursts),
@@ -83,9 +87,16 @@ fn recorded(facts: &Facts) -> String {
 }
 
 fn overhead(facts: &Facts) -> String {
+    let Some(at_most) = facts.overhead_at_most else {
+        return format!(
+            "not known without a native run; {:.1} ms for translating {} superblocks",
+            facts.translation.seconds * 1e3,
+            grouped(facts.translation.superblocks)
+        );
+    };
     format!(
         "at most {} of the CPU time: {:.1} ms in bursts, {:.1} ms of that translating {} superblocks; {} signals",
-        rounded(facts.overhead_at_most),
+        rounded(at_most),
         facts.burst_seconds * 1e3,
         facts.translation.seconds * 1e3,
         grouped(facts.translation.superblocks),
@@ -109,6 +120,10 @@ fn rounded(share: f64) -> String {
     percent((share * 10_000.0).round() / 10_000.0)
 }
 
+fn span(hot: &Hot) -> String {
+    if hot.lo == hot.hi { hot.lo.clone() } else { format!("{}-{}", hot.lo, hot.hi) }
+}
+
 fn write_hot(
     out: &mut impl Write,
     what: &str,
@@ -130,7 +145,7 @@ fn write_hot(
     writeln!(out, "\nhot {what} ({} or more of the {of} recorded)", percent(threshold))?;
     for h in hot.iter().take(MOST) {
         let bar = "█".repeat((h.own_share * BAR).round() as usize);
-        writeln!(out, "  {:5.1} %  {bar:20}  {}-{}  {}", h.own_share * 100.0, h.lo, h.hi, h.place)?;
+        writeln!(out, "  {:5.1} %  {bar:20}  {:32}  {}", h.own_share * 100.0, span(h), h.place)?;
     }
     match hot.len().saturating_sub(MOST) {
         0 => Ok(()),

@@ -5,7 +5,7 @@ use sonde_event::maps::Mappings;
 use sonde_event::{Catalog, Count, Counts, Reader};
 
 use super::args::Args;
-use super::hot::{self, Hot};
+use super::hot::{Hot, Namer};
 use super::ranges::Ranges;
 
 /// The reader of a run.
@@ -61,16 +61,24 @@ impl Seen {
         }
     }
 
-    /// Hot code, the hottest first.
-    pub fn hot_code(&mut self, catalog: &Catalog, threshold: f64, mappings: &Mappings) -> Result<Vec<Hot>> {
-        let Seen::Ranges(ranges) = self else { return Ok(Vec::new()) };
+    /// Hot code and hot data, the hottest first.
+    pub fn hot(
+        &mut self,
+        catalog: &Catalog,
+        threshold: f64,
+        mappings: &Mappings,
+    ) -> Result<(Vec<Hot>, Vec<Hot>)> {
+        let Seen::Ranges(ranges) = self else { return Ok((Vec::new(), Vec::new())) };
+        let mut namer = Namer::new(mappings);
         let mut tree = ranges.code(catalog).context("cannot make a tree")?;
-        Ok(hot::ranges(&mut tree, threshold, mappings))
-    }
-
-    /// Hot data, the hottest first.
-    pub fn hot_data(&mut self, threshold: f64, mappings: &Mappings) -> Vec<Hot> {
-        let Seen::Ranges(ranges) = self else { return Vec::new() };
-        hot::ranges(ranges.data(), threshold, mappings)
+        let mut blocks: Vec<(u64, u64)> = ranges.blocks(catalog).collect();
+        blocks.sort_unstable();
+        // A block can be part of several superblocks.
+        blocks.dedup_by(|b, first| {
+            let same = b.0 == first.0;
+            first.1 += if same { b.1 } else { 0 };
+            same
+        });
+        Ok((namer.code(&mut tree, threshold, &blocks), namer.data(ranges.data(), threshold)))
     }
 }

@@ -1,0 +1,92 @@
+//! Names for addresses: function, file and line, section and variable, from the files that a program was run from.
+//!
+//! An address is given as a file and an offset in it (what a mapping says), never as a live address: the program may
+//! be long gone, or on another machine. A stripped file degrades: no lines, then no functions, then only the caller's
+//! `module+offset`. Debug files apart from the program (`/usr/lib/debug/.build-id/...`) are used where installed. A file
+//! that is not the one that ran (another build-id) gives no names rather than wrong ones.
+//!
+//! Duties of the caller: pass the build-id seen at run time, if there was one. Non-goals: unwinding, source text,
+//! fetching debug files from the network.
+//!
+//! ```
+//! let mut symbols = sonde_symbol::Symbols::new();
+//! let place = symbols.code("/no/such/file", &[], 0x1000);
+//! assert_eq!(place.function, None);
+//! ```
+#![forbid(unsafe_code)]
+
+mod debug_file;
+mod module;
+mod table;
+
+use module::Module;
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+/// What is known about a code address.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// The function, demangled; the innermost inlined one if the debug information tells.
+    pub function: Option<String>,
+    /// The function that it was inlined into, if it was.
+    pub inlined_into: Option<String>,
+    /// Source file.
+    pub file: Option<String>,
+    /// Line.
+    pub line: Option<u32>,
+}
+
+/// What is known about a data address of a module.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DataPlace {
+    /// Section, such as `.bss`.
+    pub section: Option<String>,
+    /// Variable, demangled.
+    pub variable: Option<String>,
+}
+
+/// Modules, opened when first asked for.
+pub struct Symbols {
+    modules: HashMap<(String, Vec<u8>), Option<Module>>,
+    debug_roots: Vec<PathBuf>,
+}
+
+impl Default for Symbols {
+    fn default() -> Self {
+        Symbols::new()
+    }
+}
+
+impl Symbols {
+    /// With debug files in the usual place.
+    pub fn new() -> Symbols {
+        Symbols::with_debug_roots(vec![PathBuf::from("/usr/lib/debug")])
+    }
+
+    /// With debug files in these places.
+    pub fn with_debug_roots(debug_roots: Vec<PathBuf>) -> Symbols {
+        Symbols { modules: HashMap::new(), debug_roots }
+    }
+
+    fn module(&mut self, file: &str, build_id: &[u8]) -> Option<&Module> {
+        let key = (file.to_owned(), build_id.to_owned());
+        let open = || Module::open(file.as_ref(), build_id, &self.debug_roots);
+        self.modules.entry(key).or_insert_with(open).as_ref()
+    }
+
+    /// Names the code at an offset of a file.
+    pub fn code(&mut self, file: &str, build_id: &[u8], offset: u64) -> Place {
+        let Some(module) = self.module(file, build_id) else { return Place::default() };
+        module.address_of(offset).map_or_else(Place::default, |address| module.code(address))
+    }
+
+    /// The address that a file asks to have at an offset of it; the difference to where that was is the module's bias.
+    pub fn address(&mut self, file: &str, build_id: &[u8], offset: u64) -> Option<u64> {
+        self.module(file, build_id)?.address_of(offset)
+    }
+
+    /// Names the data at an address as the file counts (see [`Symbols::address`]).
+    pub fn data(&mut self, file: &str, build_id: &[u8], address: u64) -> DataPlace {
+        self.module(file, build_id).map_or_else(DataPlace::default, |module| module.data(address))
+    }
+}

@@ -1,0 +1,154 @@
+//! One program or library.
+
+use crate::table::Table;
+use crate::{DataPlace, Place, debug_file};
+use addr2line::Loader;
+use object::{Object, ObjectSection, ObjectSegment, ReadCache, ReadRef, SymbolKind};
+use std::fs::File;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+
+/// A stretch of the file and where it is to be in memory.
+struct Segment {
+    offset: u64,
+    file_size: u64,
+    address: u64,
+    size: u64,
+}
+
+struct Section {
+    address: u64,
+    size: u64,
+    name: String,
+}
+
+/// An opened module.
+pub struct Module {
+    segments: Vec<Segment>,
+    sections: Vec<Section>,
+    functions: Table,
+    variables: Table,
+    /// Lines and inlining, if there is debug information.
+    lines: Option<Loader>,
+}
+
+impl Module {
+    /// Opens a file, if it is the one with this build-id (or none is known).
+    pub fn open(path: &Path, build_id: &[u8], roots: &[PathBuf]) -> Option<Module> {
+        let cache = ReadCache::new(BufReader::new(File::open(path).ok()?));
+        let file = object::File::parse(&cache).ok()?;
+        let own_id = file.build_id().ok().flatten().unwrap_or(&[]);
+        if !build_id.is_empty() && own_id != build_id {
+            return None;
+        }
+        let apart = debug_file::find(own_id, roots);
+        let mut functions = Table::new(&file, SymbolKind::Text);
+        let mut variables = Table::new(&file, SymbolKind::Data);
+        if let Some((more_functions, more_variables)) = apart.as_deref().and_then(tables_of) {
+            functions = more_functions.or(functions);
+            variables = more_variables.or(variables);
+        }
+        let with_lines = match apart {
+            Some(apart) => Some(apart),
+            None => file.section_by_name(".debug_info").map(|_| path.to_owned()),
+        };
+        Some(Module {
+            segments: segments(&file),
+            sections: sections(&file),
+            functions,
+            variables,
+            lines: with_lines.and_then(|path| load(&path)),
+        })
+    }
+
+    /// The address of the byte at a file offset.
+    pub fn address_of(&self, offset: u64) -> Option<u64> {
+        // Mappings are whole pages, so an offset may lie a little before or behind what the segment has in the file.
+        let page = |n: u64| n & !4095;
+        let inside = |s: &&Segment| {
+            page(s.offset) <= offset
+                && offset < page(s.offset.saturating_add(s.file_size).saturating_add(4095))
+        };
+        let exact = |s: &&Segment| s.offset <= offset && offset - s.offset < s.file_size;
+        let segment = self.segments.iter().find(exact).or_else(|| self.segments.iter().find(inside))?;
+        Some(segment.address.wrapping_add(offset.wrapping_sub(segment.offset)))
+    }
+
+    /// Names code.
+    pub fn code(&self, address: u64) -> Place {
+        let mut place = self.lines.as_ref().map_or_else(Place::default, |lines| by_lines(lines, address));
+        if place.function.is_none() {
+            place.function = self.functions.find(address).map(demangled);
+        }
+        place
+    }
+
+    /// Names data.
+    pub fn data(&self, address: u64) -> DataPlace {
+        if !self.segments.iter().any(|s| s.address <= address && address - s.address < s.size) {
+            return DataPlace::default();
+        }
+        let section = self.sections.iter().find(|s| s.address <= address && address - s.address < s.size);
+        DataPlace {
+            section: section.map(|s| s.name.clone()),
+            variable: self.variables.find(address).map(demangled),
+        }
+    }
+}
+
+fn demangled(name: &str) -> String {
+    // Versions of symbols (`memcpy@@GLIBC_2.14`) say nothing here.
+    let name = name.split('@').next().unwrap_or(name);
+    addr2line::demangle_auto(name.into(), None).into_owned()
+}
+
+fn by_lines(lines: &Loader, address: u64) -> Place {
+    let mut place = Place::default();
+    if let Ok(Some(location)) = lines.find_location(address) {
+        place.file = location.file.map(ToOwned::to_owned);
+        place.line = location.line;
+    }
+    let Ok(mut frames) = lines.find_frames(address) else { return place };
+    let mut names = Vec::new();
+    while let Ok(Some(frame)) = frames.next() {
+        names.extend(frame.function.and_then(|f| f.demangle().ok().map(|name| name.into_owned())));
+    }
+    place.inlined_into = if names.len() > 1 { names.pop() } else { None };
+    place.function = names.into_iter().next();
+    place
+}
+
+fn tables_of(path: &Path) -> Option<(Table, Table)> {
+    let cache = ReadCache::new(BufReader::new(File::open(path).ok()?));
+    let file = object::File::parse(&cache).ok()?;
+    Some((Table::new(&file, SymbolKind::Text), Table::new(&file, SymbolKind::Data)))
+}
+
+fn load(path: &Path) -> Option<Loader> {
+    let shared = File::open(path).ok().and_then(|file| {
+        let cache = ReadCache::new(BufReader::new(file));
+        let file = object::File::parse(&cache).ok()?;
+        let (name, _) = file.gnu_debugaltlink().ok()??;
+        debug_file::supplement(path, name)
+    });
+    Loader::new_with_sup(path, shared).ok()
+}
+
+fn segments<'data, R: ReadRef<'data>>(file: &object::File<'data, R>) -> Vec<Segment> {
+    let segment = |s: object::Segment<'data, '_, R>| {
+        let (offset, file_size) = s.file_range();
+        Segment { offset, file_size, address: s.address(), size: s.size() }
+    };
+    file.segments().map(segment).collect()
+}
+
+fn sections<'data, R: ReadRef<'data>>(file: &object::File<'data, R>) -> Vec<Section> {
+    let section = |s: object::Section<'data, '_, R>| {
+        // Only what is in memory has a place there.
+        let name = s.name().ok().filter(|_| s.address() != 0)?;
+        // Thread-local templates overlap the sections behind them.
+        let is_template = matches!(s.kind(), object::SectionKind::UninitializedTls);
+        (!is_template).then(|| Section { address: s.address(), size: s.size(), name: name.to_owned() })
+    };
+    file.sections().filter_map(section).collect()
+}

@@ -1,0 +1,53 @@
+//! A symbol table that can be asked what lies at an address.
+
+use object::{Object, ObjectSymbol, ObjectSymbolTable, ReadRef, SymbolKind};
+
+/// One symbol.
+#[derive(Clone, Debug)]
+struct Entry {
+    address: u64,
+    size: u64,
+    name: String,
+}
+
+/// Symbols of one kind by address.
+#[derive(Clone, Debug, Default)]
+pub struct Table {
+    entries: Vec<Entry>,
+}
+
+impl Table {
+    /// The symbols of this kind in the full table and the dynamic one (all that stripped libraries have).
+    pub fn new<'data, R: ReadRef<'data>>(file: &object::File<'data, R>, kind: SymbolKind) -> Table {
+        let tables = [file.symbol_table(), file.dynamic_symbol_table()];
+        let symbols = tables.iter().flatten().flat_map(|table| table.symbols());
+        let mut entries: Vec<Entry> = symbols
+            .filter(|s| s.kind() == kind && s.is_definition())
+            .filter_map(|s| {
+                let name = s.name().ok().filter(|name| !name.is_empty())?;
+                Some(Entry { address: s.address(), size: s.size(), name: name.to_owned() })
+            })
+            .collect();
+        // Of several names for one place, the one that covers most, then the shortest: aliases have prefixes.
+        entries.sort_by(|a, b| {
+            let key = |e: &Entry| (e.address, std::cmp::Reverse(e.size), e.name.len());
+            key(a).cmp(&key(b)).then_with(|| a.name.cmp(&b.name))
+        });
+        entries.dedup_by_key(|e| e.address);
+        Table { entries }
+    }
+
+    /// Adds the symbols of another table where this one has none.
+    pub fn or(self, other: Table) -> Table {
+        if self.entries.len() >= other.entries.len() { self } else { other }
+    }
+
+    /// The name of the symbol that an address lies in.
+    pub fn find(&self, address: u64) -> Option<&str> {
+        let behind = self.entries.partition_point(|e| e.address <= address);
+        let entry = self.entries.get(behind.checked_sub(1)?)?;
+        // Assembly functions often have no size: they reach to the next symbol.
+        let inside = entry.size == 0 || address - entry.address < entry.size;
+        inside.then_some(entry.name.as_str())
+    }
+}
