@@ -3,7 +3,7 @@
 use crate::thread::{Thread, offset};
 use core::arch::global_asm;
 
-/// Why the copy came to the engine; the third argument of [`engine_entered`].
+/// Why the copy came to the engine; the third argument of `engine_entered`.
 pub mod why {
     /// A direct exit whose target has no copy yet; the argument is the exit number.
     pub const RESOLVE: u64 = 0;
