@@ -50,7 +50,7 @@ fn bounds_hold_at_every_n_from_the_first_event() {
 }
 
 fn long_stream<K: Key, S: Subject<K>>(config: &Config, shape: Shape) {
-    let events = events::<K>(shape, 40_000, 11, false);
+    let events = events::<K>(shape, 20_000, 11, false);
     check_at::<K, S>(config, &events, |n| n > 1000 && fibonacci(n) || n == events.len());
 }
 
@@ -83,7 +83,7 @@ fn any_config() -> impl Strategy<Value = Config> {
 }
 
 proptest! {
-    #![proptest_config(crate::streams::cases(32))]
+    #![proptest_config(crate::streams::cases(16))]
 
     #[test]
     fn bounds_hold_for_any_parameters(

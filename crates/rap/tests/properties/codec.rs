@@ -144,7 +144,7 @@ fn mutated<K: Key, S: Subject<K>>() {
         summary::<K, S>(Config::new(), Shape::Random, 3).to_bytes(),
         summary::<K, S>(Config::new(), Shape::Random, 0).to_bytes(),
     ];
-    for round in 0..3000 {
+    for round in 0..1500 {
         let mut bytes = seeds[round % seeds.len()].clone();
         mutate(&mut rng, &mut bytes);
         use_it::<K>(&bytes);

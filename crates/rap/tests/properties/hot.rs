@@ -109,7 +109,7 @@ fn one_case<K: Key, S: Subject<K>>(
 }
 
 proptest! {
-    #![proptest_config(crate::streams::cases(16))]
+    #![proptest_config(crate::streams::cases(8))]
 
     #[test]
     fn no_hot_range_is_missed(

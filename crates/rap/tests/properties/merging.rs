@@ -35,7 +35,7 @@ fn any_order<K: Key, S: Subject<K>>(config: &Config, shapes: [Shape; 3], lens: [
 }
 
 proptest! {
-    #![proptest_config(crate::streams::cases(24))]
+    #![proptest_config(crate::streams::cases(12))]
 
     #[test]
     fn parts_in_any_order_keep_the_bound(
