@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod common;
+mod consumer;
 mod contenders;
 mod counts;
 mod cpu_time;
@@ -45,6 +46,10 @@ enum Command {
     ///
     /// Example: sonde-bench read --lines 1000000 --rounds 3
     Read(reading::Reading),
+    /// Measure how fast recorded buffers go through the reader interface; status 1 when the goal is missed
+    ///
+    /// Example: sonde-bench consumer --sonde target/release/sonde -- gzip -c FILE
+    Consumer(consumer::Consumer),
     /// Run programs with random settings and compare with native runs; status 1 when any differs
     ///
     /// Example: sonde-bench stress --runs 1000 --over hostile
@@ -84,6 +89,7 @@ fn main() -> ExitCode {
 fn run(command: Command) -> Result<bool> {
     match command {
         Command::Rap { options } => return rap::run(&options).map_err(anyhow::Error::msg),
+        Command::Consumer(consumer) => return consumer.run(),
         Command::Read(reading) => return reading.run(),
         Command::Stress(stress) => return stress.run(),
         Command::Overhead(overhead) => overhead.run()?,

@@ -1,6 +1,7 @@
 //! The static side: superblocks, their blocks, and the paths that can be taken through them.
 
 use crate::error::StreamError;
+use crate::recipe::Recipe;
 use sonde_wire::descriptor::{HEAD_WORDS, Head};
 use sonde_x64::memory::Reference;
 use sonde_x64::plan::{Detail, ExitKind, Insn, Limits, NoSink, Plan, Planner};
@@ -58,6 +59,8 @@ pub struct Superblock {
     pub refs: Vec<Reference>,
     /// Whether a reference depends on something other than plain words (repeats, next pc, several words).
     pub has_special: bool,
+    /// The references again, as they are computed.
+    pub(crate) recipes: Vec<Recipe>,
 }
 
 /// All superblocks seen, and the paths by exit number.
@@ -106,7 +109,7 @@ impl Catalog {
             size_of::<Superblock>()
                 + s.insns.capacity() * size_of::<Insn>()
                 + s.blocks.capacity() * size_of::<Block>()
-                + s.refs.capacity() * size_of::<Reference>()
+                + s.refs.capacity() * (size_of::<Reference>() + size_of::<Recipe>())
         };
         paths + self.superblocks.iter().map(of).sum::<usize>()
     }
@@ -175,6 +178,7 @@ impl Catalog {
             exits: head.exits,
             generation: head.generation,
             has_special: plan.refs.iter().any(special),
+            recipes: plan.refs.iter().map(|r| Recipe::new(r, &plan.insns)).collect(),
             insns: plan.insns,
             blocks,
             refs: plan.refs,

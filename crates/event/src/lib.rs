@@ -29,6 +29,7 @@ mod decode;
 mod error;
 pub mod maps;
 mod reader;
+mod recipe;
 pub mod trace;
 
 pub use catalog::{Block, Catalog, Path, Superblock};

@@ -1,6 +1,7 @@
 //! The interface that every analysis implements, and what it gets to see.
 
 use crate::catalog::{Block, Path, Superblock};
+use crate::recipe::Recipe;
 use sonde_wire::marker::{self, Cause};
 use sonde_x64::memory::{Access, Repeat, Value};
 use sonde_x64::plan::Insn;
@@ -193,39 +194,43 @@ impl<'a> Run<'a> {
             .map(move |b| BlockRun { block: *b, insns: b.insns.min(done - b.first) })
     }
 
-    #[inline]
+    #[inline(always)]
     fn word(&self, index: u16) -> u64 {
         self.words.get(index as usize).copied().unwrap_or(0)
     }
 
-    /// The references made, in order.
+    /// The references made, in order. What is not used of them is not computed.
     #[inline]
     pub fn references(&self) -> impl Iterator<Item = Ref> + '_ {
-        self.superblock.refs[..self.path.refs as usize].iter().map(move |r| {
-            let address = r.address.map(|a| {
-                let mut at = a.offset;
-                for term in a.terms.into_iter().flatten() {
-                    at = at.wrapping_add(self.word(term.word).wrapping_mul(u64::from(term.scale)));
-                }
-                if a.fs { at.wrapping_add(self.fs_base) } else { at }
-            });
-            let count = match r.repeat {
-                Repeat::Once => 1,
-                Repeat::Counted { before, after } => self.word(before).wrapping_sub(self.word(after)),
-            };
-            Ref {
-                pc: self.superblock.insns[r.insn as usize].pc,
-                access: r.access,
-                size: r.size,
-                address,
-                value: self.value(&r.value, r.size),
-                count,
-                atomic: r.atomic,
-                conditional: r.conditional,
-            }
-        })
+        let made = self.superblock.recipes.get(..self.path.refs as usize).unwrap_or(&[]);
+        made.iter().map(move |r| self.reference(r))
     }
 
+    /// Always inlined: a reader that uses only addresses does not pay for values.
+    #[inline(always)]
+    fn reference(&self, r: &Recipe) -> Ref {
+        Ref {
+            pc: r.pc,
+            access: r.access,
+            size: r.size,
+            address: if r.has_address { Some(self.address(r)) } else { None },
+            value: self.value(&r.value, r.size),
+            count: match r.repeat {
+                Repeat::Once => 1,
+                Repeat::Counted { before, after } => self.word(before).wrapping_sub(self.word(after)),
+            },
+            atomic: r.atomic,
+            conditional: r.conditional,
+        }
+    }
+
+    #[inline(always)]
+    fn address(&self, r: &Recipe) -> u64 {
+        let term = |i: usize| self.word(r.words[i]).wrapping_mul(u64::from(r.scales[i]));
+        r.offset.wrapping_add(term(0)).wrapping_add(term(1)).wrapping_add(self.fs_base & r.fs_mask)
+    }
+
+    #[inline(always)]
     fn value(&self, value: &Value, size: u16) -> Option<u64> {
         let raw = match *value {
             Value::Unknown => return None,

@@ -7,7 +7,7 @@ use sonde_event::{Begin, Catalog, Count, Counts, End, Reader, Run};
 use sonde_rap::{Config, ConfigError, Tree};
 
 /// Largest error of a tree as a share of all events: finer than what is shown.
-const EPS: f64 = 0.002;
+const EPS: f64 = 0.005;
 /// Limit on a tree's memory.
 const TREE_BYTES: usize = 16 << 20;
 /// Addresses in a batch.
