@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use sonde_launch::{Counter, Totals};
 
-const NAMES: [(Counter, &str); 30] = [
+const NAMES: [(Counter, &str); 31] = [
     (Counter::Triggers, "triggers"),
     (Counter::Bursts, "bursts"),
     (Counter::EndedByChecks, "ended_by_checks"),
@@ -19,6 +19,7 @@ const NAMES: [(Counter, &str); 30] = [
     (Counter::SkippedState, "skipped_state"),
     (Counter::SkippedBuffers, "skipped_buffers"),
     (Counter::SkippedThreads, "skipped_threads"),
+    (Counter::SkippedSeccomp, "skipped_seccomp"),
     (Counter::SkippedCode, "skipped_code"),
     (Counter::Superblocks, "superblocks"),
     (Counter::SuperblockInsns, "superblock_instructions"),

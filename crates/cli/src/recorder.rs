@@ -76,6 +76,7 @@ fn meta(program: &Program, options: &Options, setup: &Setup) -> Meta {
             Policy::Counter { gap, checks } => format!("counter {gap}:{checks}"),
         },
         trigger: match setup.trigger {
+            Some(TriggerKind::Stops) => "stops".into(),
             Some(TriggerKind::Perf) => "perf".into(),
             Some(TriggerKind::Timer) => "timer".into(),
             None => "none".into(),

@@ -66,7 +66,14 @@ global_asm!(
     "sonde_entry sonde_end_direct, 1",
     "sonde_entry sonde_end_indirect, 2",
     "sonde_entry sonde_leave, 4",
-    "sonde_entry sonde_begin, 5",
+    // Begins a burst: the log pointer is the context's.
+    ".globl sonde_begin",
+    ".hidden sonde_begin",
+    "sonde_begin:",
+    "mov gs:[{gpr} + 0*8], rax",
+    "mov eax, 5",
+    "mov r15, gs:[{log}]",
+    "jmp sonde_enter",
     // A miss comes from the jump table or from an entry that did not match: rcx is in its slot.
     ".globl sonde_miss",
     ".hidden sonde_miss",

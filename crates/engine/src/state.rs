@@ -12,7 +12,7 @@ use crate::trigger::Template;
 use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, Ordering};
 use sonde_sys::memory::*;
 use sonde_wire::Control;
-use sonde_wire::control::policy;
+use sonde_wire::control::{policy, trigger};
 use sonde_x64::emit::{Emitter, Mode};
 use sonde_x64::plan::{Detail, Limits, Plan, Planner};
 
@@ -84,7 +84,7 @@ impl Engine {
         thread.leave = entry::sonde_leave as *const () as u64;
         thread.frame_at = &raw const thread.frame as u64;
         thread.state_at = me + (8 << 10);
-        thread.stack_top = me + thread::SLOT_BYTES as u64 - 64;
+        thread.stack_top = sonde_wire::slot::Head::stack_top_of(me);
         thread.random = self.control().config.seed ^ me.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         thread.active.store(0, Ordering::Relaxed);
         thread.has_timer = 0;
@@ -140,11 +140,16 @@ pub unsafe fn start(with: Start) -> Option<&'static Engine> {
         template: Spin::new(None),
         flush_wanted: AtomicU32::new(0),
     };
+    let fresh_pool = fresh.pool.base as u64;
     let flags = MAP_PRIVATE | MAP_ANONYMOUS;
     let at = mmap(0, size_of::<Engine>(), PROT_READ | PROT_WRITE, flags, -1).ok()? as *mut Engine;
     // SAFETY: the mapping is fresh, large enough and page-aligned.
     unsafe { at.write(fresh) };
     ENGINE.store(at, Ordering::Release);
+    control.pool.store(fresh_pool, Ordering::Relaxed);
+    control.begin_at.store(entry::sonde_begin as *const () as u64, Ordering::Relaxed);
+    control.probe_start.store(probe.0, Ordering::Relaxed);
+    control.probe_end.store(probe.1, Ordering::Relaxed);
     control.cache_start.store(bounds.0, Ordering::Relaxed);
     control.cache_end.store(bounds.1, Ordering::Relaxed);
     for i in 0..control.regions.count {
@@ -154,10 +159,12 @@ pub unsafe fn start(with: Start) -> Option<&'static Engine> {
     }
     let engine = engine()?;
     // SAFETY: the engine stands; Sonde chose a signal that the program does not use.
-    if !unsafe { crate::trigger::install(engine) } {
-        return None;
-    }
+    let before = unsafe { crate::trigger::install(engine) }?;
     learn_frame(engine);
+    if config.trigger == trigger::STOPS && !engine.is_resident() {
+        // SAFETY: the action that was there before.
+        let _ = unsafe { sonde_sys::signal::sigaction(config.signal, Some(&before)) };
+    }
     control.ready.store(1, Ordering::Release);
     Some(engine)
 }

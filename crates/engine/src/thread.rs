@@ -13,12 +13,24 @@ pub const STATE_BYTES: usize = 12 << 10;
 /// One thread's context. The copy addresses its fields by their offsets from gs.
 #[repr(C, align(64))]
 pub struct Thread {
-    /// Its own address.
+    /// Its own address. The fields up to `origin` are [`sonde_wire::slot::Head`].
     pub me: u64,
+    /// Top of the private stack.
+    pub stack_top: u64,
     /// The program's r14 while the copy runs.
     pub app_r14: u64,
     /// The program's r15 while the copy runs.
     pub app_r15: u64,
+    /// gs base before the burst.
+    pub old_gs: u64,
+    /// The program's signal mask: when a burst began, or when a signal was postponed.
+    pub app_mask: u64,
+    /// Whose context this is; 0 = free.
+    pub tid: AtomicI32,
+    /// Whether the thread runs in the copy.
+    pub active: AtomicU32,
+    /// Who began the burst: see [`sonde_wire::slot`].
+    pub origin: u64,
     /// rcx during lookups.
     pub save_rcx: u64,
     /// Registers borrowed by rewritten instructions.
@@ -35,8 +47,6 @@ pub struct Thread {
     pub indirect_miss: u64,
     /// See [`Layout::leave`].
     pub leave: u64,
-    /// Top of the private stack.
-    pub stack_top: u64,
     /// What the copy asked for: an exit number or a pc.
     pub arg: u64,
     /// The log pointer while the engine runs.
@@ -57,14 +67,8 @@ pub struct Thread {
     pub state_features: u64,
     /// The frame with which the thread goes native.
     pub frame: Context,
-    /// Whose context this is; 0 = free.
-    pub tid: AtomicI32,
-    /// Whether the thread runs in the copy.
-    pub active: AtomicU32,
     /// Index of its log buffer, or -1.
     pub buffer: i32,
-    /// gs base before the burst.
-    pub old_gs: u64,
     /// fs base as last logged.
     pub fs_base: u64,
     /// Time stamp of the burst's begin.
@@ -77,8 +81,6 @@ pub struct Thread {
     pub has_timer: u32,
     /// The program's alternate signal stack, while ours is in place.
     pub app_stack: [u64; 3],
-    /// The program's signal mask, for resident modes.
-    pub app_mask: u64,
     /// Fault signals that the program believes it blocks; really they are not, because we need them.
     pub blocked_faults: u64,
     /// A fault signal that was sent while the program blocks it; signal number 0 if there is none.
@@ -163,10 +165,9 @@ pub fn layout(table: u32) -> Layout {
     }
 }
 
-/// Most threads that can have a context at a time.
-pub const MAX_THREADS: usize = 1024;
-/// Address space per thread: the context, the state area, the signal stack, the private stack.
-pub const SLOT_BYTES: usize = 128 << 10;
+pub use sonde_wire::slot::{MAX_THREADS, SLOT_BYTES};
+
+const _: () = assert!(offset_of!(Thread, origin) == 56 && offset_of!(Thread, tid) == 48);
 
 impl Thread {
     /// The alternate stack on which our handlers run: the program's own may be small, or be in use.

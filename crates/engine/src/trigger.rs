@@ -13,6 +13,7 @@ use sonde_sys::time::{Timer, tsc};
 use sonde_wire::Counter;
 use sonde_wire::control::{policy, trigger};
 use sonde_wire::marker::{Cause, Kind};
+use sonde_wire::slot;
 
 /// Signals that stay deliverable in the copy: the ones that an instruction raises.
 pub const SYNCHRONOUS: u64 = signal::bit(signal::SIGILL)
@@ -50,11 +51,11 @@ pub struct Template {
     pub size: u32,
 }
 
-/// Installs the handler of the trigger signal.
+/// Installs the handler of the trigger signal and returns the action that was there.
 ///
 /// # Safety
 /// The engine has been started and the program does not use that signal.
-pub unsafe fn install(engine: &Engine) -> bool {
+pub unsafe fn install(engine: &Engine) -> Option<Action> {
     let action = Action {
         handler: on_trigger as *const () as usize,
         flags: signal::SA_SIGINFO | signal::SA_ONSTACK | signal::SA_RESTART | signal::SA_RESTORER,
@@ -62,7 +63,7 @@ pub unsafe fn install(engine: &Engine) -> bool {
         mask: !0,
     };
     // SAFETY: the handler is one, and runs anywhere.
-    unsafe { signal::sigaction(engine.control().config.signal, Some(&action)) }.is_ok()
+    unsafe { signal::sigaction(engine.control().config.signal, Some(&action)) }.ok()
 }
 
 /// The trigger: decides whether a burst begins here, and if so lets the thread go on in the copy.
@@ -165,6 +166,7 @@ impl Engine {
         thread.old_gs = gs as u64;
         // SAFETY: gs is not used by the program, as checked above.
         unsafe { process::set_gs_base(thread.me as usize) };
+        thread.origin = slot::BY_SIGNAL;
         thread.app_mask = uc.mask;
         uc.mask = !FAULTS;
         self.enter_at(thread, uc, pc);
@@ -175,6 +177,20 @@ impl Engine {
     /// The thread is on our stack, its registers are in its context, all signals but faults are blocked: begins a burst
     /// at `pc` and returns where its copy is, or lets the thread go native again.
     fn begin(&self, thread: &mut Thread, pc: u64) -> u64 {
+        if thread.origin == slot::BY_SONDE_NEW {
+            let known = thread.resolve != 0;
+            self.init_thread(thread);
+            if !known {
+                thread.buffer = -1;
+            }
+            self.control().count(Counter::Threads, 1);
+        }
+        if thread.origin != slot::BY_SIGNAL {
+            self.control().count(Counter::Triggers, 1);
+            if let Some(template) = *self.template.lock() {
+                self.use_template(thread, &template);
+            }
+        }
         thread.frame.mask = thread.app_mask;
         // SAFETY: the stack lies in the context and lives as long as it.
         thread.app_stack = unsafe { signal::set_alternate_stack(&thread.signal_stack()) };

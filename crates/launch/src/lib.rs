@@ -18,6 +18,7 @@ mod serve;
 mod session;
 mod shared;
 mod signals;
+mod stops;
 mod threads;
 mod watch;
 

@@ -29,6 +29,8 @@ pub enum Policy {
 pub enum Trigger {
     /// The best this machine allows.
     Auto,
+    /// Threads stopped for a moment through ptrace.
+    Stops,
     /// Perf events on the CPU clock.
     Perf,
     /// Timers on the CPU time of each thread.

@@ -2,6 +2,7 @@
 
 use crate::session::Session;
 use crate::signals;
+use crate::stops::News;
 use crate::watch::Watch;
 use sonde_event::maps::{Mapping, Mappings};
 use sonde_event::{Decoder, Lost, Reader, StreamError};
@@ -172,7 +173,8 @@ impl Session {
 
     /// Waits for a full buffer, the end of the program, or a little while.
     fn wait(&self, seen: u32) {
-        let limit = libc::timespec { tv_sec: 0, tv_nsec: 2_000_000 };
+        let patience = self.stops.as_ref().map_or(Duration::from_millis(2), |s| s.patience());
+        let limit = libc::timespec { tv_sec: 0, tv_nsec: i64::from(patience.subsec_nanos()) };
         let word = self.shared.control().full_signal.as_ptr();
         // SAFETY: the word and the time are valid; FUTEX_WAIT = 0 on shared memory.
         unsafe { libc::syscall(libc::SYS_futex, word, 0, seen, &raw const limit, 0, 0) };
@@ -258,6 +260,18 @@ impl Session {
 
     /// Whether the program has ended, and how.
     fn poll_exit(&mut self) -> Option<Exit> {
+        if let Some(stops) = &mut self.stops {
+            return match stops.serve(&self.shared)? {
+                News::Ended { status, cpu } => {
+                    self.cpu = cpu;
+                    Some(exit_of(status))
+                }
+                News::Stopped(signal) => {
+                    signals::stop_like(self.pid, signal);
+                    None
+                }
+            };
+        }
         let mut status = 0;
         // SAFETY: plain data written by the kernel.
         let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
@@ -272,10 +286,14 @@ impl Session {
         }
         let time = |t: libc::timeval| Duration::new(t.tv_sec as u64, t.tv_usec as u32 * 1000);
         self.cpu = time(usage.ru_utime) + time(usage.ru_stime);
-        Some(if libc::WIFSIGNALED(status) {
-            Exit::Signal(libc::WTERMSIG(status))
-        } else {
-            Exit::Status(libc::WEXITSTATUS(status))
-        })
+        Some(exit_of(status))
+    }
+}
+
+fn exit_of(status: i32) -> Exit {
+    if libc::WIFSIGNALED(status) {
+        Exit::Signal(libc::WTERMSIG(status))
+    } else {
+        Exit::Status(libc::WEXITSTATUS(status))
     }
 }

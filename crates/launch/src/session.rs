@@ -8,6 +8,7 @@ use crate::program::Program;
 use crate::ptrace::Tracee;
 use crate::shared::SharedMemory;
 use crate::signals::{self, Signals};
+use crate::stops::Stops;
 use crate::threads::{Kind, Threads};
 use crate::watch::{self, Clock, Watch};
 use sonde_event::Decoder;
@@ -39,6 +40,7 @@ pub struct Session {
     pub(crate) decoder: Decoder,
     pub(crate) pid: i32,
     pub(crate) threads: Option<Threads>,
+    pub(crate) stops: Option<Stops>,
     pub(crate) clock: Clock,
     pub(crate) cpu: Duration,
     pub(crate) watch: Watch,
@@ -52,6 +54,7 @@ impl Session {
         let (kind, note) = choose_trigger(options)?;
         let inside = match kind {
             Some(Kind::Timer) => sonde_wire::control::trigger::TIMER,
+            Some(Kind::Stops) => sonde_wire::control::trigger::STOPS,
             _ => sonde_wire::control::trigger::OUTSIDE,
         };
         let shared = SharedMemory::new(options, inside, SIGNAL)?;
@@ -64,16 +67,24 @@ impl Session {
             kill(pid);
             return Err(error);
         }
-        let mut threads = kind.map(|kind| Threads::new(pid, kind, SIGNAL, &shared));
+        let signalled = kind.filter(|kind| *kind != Kind::Stops);
+        let mut threads = signalled.map(|kind| Threads::new(pid, kind, SIGNAL, &shared));
         if let Some(threads) = &mut threads {
             threads.cover_first();
         }
         tracee.detach()?;
+        let stops = match kind {
+            Some(Kind::Stops) => Some(
+                Stops::seize(pid, &shared)
+                    .map_err(|error| LaunchError::Place { what: "taking charge of its threads", error })?,
+            ),
+            _ => None,
+        };
         let setup = Setup { trigger: kind, trigger_note: note, loader: "placed at exec through ptrace" };
         let decoder = Decoder::new(options.detail);
         signals.program(pid);
         let (cpu, watch) = (Duration::ZERO, Watch::new(pid));
-        Ok(Session { shared, decoder, pid, threads, clock, cpu, watch, setup, _signals: signals })
+        Ok(Session { shared, decoder, pid, threads, stops, clock, cpu, watch, setup, _signals: signals })
     }
 
     /// How it was set up.
@@ -93,6 +104,9 @@ impl Session {
         self.shared.control().burst_checks_now.store(checks, Relaxed);
         if let Some(threads) = &mut self.threads {
             threads.set_period(period_ns);
+        }
+        if let Some(stops) = &mut self.stops {
+            stops.set_period(period_ns);
         }
     }
 
@@ -122,14 +136,11 @@ fn choose_trigger(options: &Options) -> Result<(Option<Kind>, Option<String>), L
         return Ok((None, None));
     }
     match options.trigger {
+        Trigger::Auto | Trigger::Stops => Ok((Some(Kind::Stops), None)),
         Trigger::Timer => Ok((Some(Kind::Timer), None)),
         Trigger::Perf => perf::allowed().map(|()| (Some(Kind::Perf), None)).map_err(|error| {
             LaunchError::Own { what: "perf events are not allowed here; use --trigger timer", error }
         }),
-        Trigger::Auto => match perf::allowed() {
-            Ok(()) => Ok((Some(Kind::Perf), None)),
-            Err(error) => Ok((Some(Kind::Timer), Some(format!("perf events: {error}")))),
-        },
     }
 }
 

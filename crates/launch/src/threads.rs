@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 /// Who raises the trigger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
+    /// Threads stopped for a moment through ptrace; no signal.
+    Stops,
     /// Perf events held here.
     Perf,
     /// Timers armed inside; a new thread needs a first signal to arm its own.
@@ -89,6 +91,7 @@ impl Threads {
                     None
                 }
             },
+            Kind::Stops => None,
             Kind::Timer => {
                 if tid != self.pid && !is_running(self.pid, tid) {
                     // A signal could interrupt a system call that it sleeps in; wait until it runs.

@@ -25,6 +25,8 @@ pub mod trigger {
     pub const OUTSIDE: u32 = 0;
     /// A timer on the thread's CPU time, armed by the probe.
     pub const TIMER: u32 = 1;
+    /// Nobody: Sonde stops threads and sets their registers; the program sees no signal.
+    pub const STOPS: u32 = 2;
 }
 
 /// What to do; written by Sonde before the probe starts.
@@ -119,6 +121,8 @@ pub enum Counter {
     Children,
     /// Faults handed to the program's own handler.
     ForwardedFaults,
+    /// Triggers in threads under seccomp, where the engine's system calls could end the program.
+    SkippedSeccomp,
 }
 
 /// Number of counters reserved.
@@ -176,6 +180,14 @@ pub struct Control {
     pub cache_start: AtomicU64,
     /// End of the code cache.
     pub cache_end: AtomicU64,
+    /// Start of the thread contexts.
+    pub pool: AtomicU64,
+    /// Where a thread that is interrupted from outside enters the engine.
+    pub begin_at: AtomicU64,
+    /// The probe's own mapping.
+    pub probe_start: AtomicU64,
+    /// End of the probe's own mapping.
+    pub probe_end: AtomicU64,
     /// Adapted burst length; 0 means the configured one.
     pub burst_checks_now: AtomicU64,
     /// Adapted period; 0 means the configured one.

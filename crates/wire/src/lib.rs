@@ -9,5 +9,6 @@
 pub mod control;
 pub mod descriptor;
 pub mod marker;
+pub mod slot;
 
 pub use control::{Buffer, Config, Control, Counter, Region, Regions, Shared};

@@ -135,9 +135,11 @@ pub enum PolicyName {
 pub enum TriggerName {
     /// The best that this machine allows
     Auto,
-    /// Perf events on the CPU clock
+    /// Threads stopped for a moment through ptrace; the program sees no signal
+    Stops,
+    /// Perf events on the CPU clock, which send a signal
     Perf,
-    /// A timer on each thread's CPU time
+    /// A timer on each thread's CPU time, which sends a signal
     Timer,
 }
 
@@ -205,6 +207,7 @@ impl Recording {
             },
             trigger: match self.trigger {
                 TriggerName::Auto => Trigger::Auto,
+                TriggerName::Stops => Trigger::Stops,
                 TriggerName::Perf => Trigger::Perf,
                 TriggerName::Timer => Trigger::Timer,
             },

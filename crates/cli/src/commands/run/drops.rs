@@ -16,13 +16,14 @@ const fn named(counter: Counter, key: &'static str, words: &'static str) -> Name
 }
 
 /// Why triggers began no burst.
-const SKIPPED: [Named; 5] = [
+const SKIPPED: [Named; 6] = [
     named(
         Counter::SkippedCode,
         "skipped_code",
         "triggers at code that is not copied (writable, generated, ours)",
     ),
     named(Counter::SkippedBuffers, "skipped_buffers", "triggers while no log buffer was free"),
+    named(Counter::SkippedSeccomp, "skipped_seccomp", "triggers in threads under seccomp"),
     named(Counter::SkippedGs, "skipped_gs", "triggers in threads that use the gs register themselves"),
     named(
         Counter::SkippedState,

@@ -97,6 +97,7 @@ pub struct Known<'a> {
 /// The name of a trigger.
 pub fn trigger_name(kind: TriggerKind) -> &'static str {
     match kind {
+        TriggerKind::Stops => "stops",
         TriggerKind::Perf => "perf",
         TriggerKind::Timer => "timer",
     }

@@ -62,6 +62,7 @@ fn ending(exit: HowEnded) -> String {
 
 fn trigger(facts: &Facts) -> String {
     let name = match facts.trigger {
+        Some("stops") => "threads stopped for a moment (ptrace); the program sees no signal",
         Some("perf") => "perf events on the CPU clock",
         Some(_) => "timers on each thread's CPU time",
         None => "none needed",
@@ -95,7 +96,7 @@ fn overhead(facts: &Facts) -> String {
         );
     };
     format!(
-        "at most {} of the CPU time: {:.1} ms in bursts, {:.1} ms of that translating {} superblocks; {} signals",
+        "at most {} of the CPU time: {:.1} ms in bursts, {:.1} ms of that translating {} superblocks; {} triggers",
         rounded(at_most),
         facts.burst_seconds * 1e3,
         facts.translation.seconds * 1e3,
