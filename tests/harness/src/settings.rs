@@ -62,6 +62,10 @@ pub fn draw(mode: Mode, sonde: &Sonde, random: &mut Random) -> Vec<String> {
     if sonde.offers("--follow", "") && random.once_in(2) {
         options.push("--follow".into());
     }
+    // Reading what was recorded is the slow part of exhaustive runs; here only the program's own behaviour is compared.
+    if sonde.offers("--no-ranges", "") && !random.once_in(8) {
+        options.push("--no-ranges".into());
+    }
     if sonde.offers("--max-memory", "") && random.once_in(3) {
         options.extend(fixed(&["--max-memory", random.pick(&["32M", "64M", "1G"])]));
     }

@@ -79,6 +79,14 @@ impl Subject {
         Some(Self { name: program.name.clone(), job, ending: program.ending? })
     }
 
+    /// The same program with its amount of work in percent; the output is another one then.
+    pub fn with_work(&self, percent: u32) -> Self {
+        let mut subject = self.clone();
+        subject.job.environment.retain(|(name, _)| name != "SONDE_WORK");
+        subject.job.environment.push(("SONDE_WORK".into(), percent.to_string()));
+        subject
+    }
+
     /// Runs natively; the outcome is what every observed run is compared with.
     pub fn native(&self) -> Result<Outcome, Failure> {
         let outcome =
