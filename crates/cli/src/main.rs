@@ -24,6 +24,7 @@ enum Command {
     Run(Box<commands::run::Args>),
     Trace(commands::trace::Args),
     Rap(Box<commands::rap::Args>),
+    Doctor(commands::doctor::Args),
 }
 
 fn main() -> ExitCode {
@@ -31,6 +32,7 @@ fn main() -> ExitCode {
     let outcome = match sonde.command {
         Command::Run(args) => commands::run::run(&args),
         Command::Trace(args) => commands::trace::run(&args),
+        Command::Doctor(args) => commands::doctor::run(&args),
         Command::Rap(args) => commands::rap::run(&args),
     };
     outcome::exit_code(outcome)

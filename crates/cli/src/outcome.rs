@@ -1,5 +1,5 @@
 //! Exit statuses, the same for every subcommand: 0 done, 1 the result could not be written, 2 bad usage or bad input.
-//! `sonde trace check` ends with 1 if a trace cannot be true. Commands that run a program end as it ended, or like a shell that could not start it: 127 not found, 126 not runnable.
+//! `sonde trace check` ends with 1 if a trace cannot be true, `sonde doctor` if nothing can be recorded here. Commands that run a program end as it ended, or like a shell that could not start it: 127 not found, 126 not runnable.
 
 use std::io;
 use std::path::PathBuf;
@@ -67,6 +67,18 @@ impl std::fmt::Display for Inconsistent {
 
 impl std::error::Error for Inconsistent {}
 
+/// This machine lacks things that `sonde run` needs.
+#[derive(Debug)]
+pub struct NotUsable(pub usize);
+
+impl std::fmt::Display for NotUsable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} of these must be there for `sonde run` to work", self.0)
+    }
+}
+
+impl std::error::Error for NotUsable {}
+
 /// A failure to write the result, as opposed to one to read the input.
 #[derive(Debug)]
 pub struct CannotWrite(pub io::Error);
@@ -98,7 +110,7 @@ pub fn exit_code(outcome: anyhow::Result<()>) -> ExitCode {
     if let Some(cause) = error.downcast_ref::<CannotRun>() {
         return ExitCode::from(cause.status());
     }
-    if error.is::<Inconsistent>() {
+    if error.is::<Inconsistent>() || error.is::<NotUsable>() {
         return ExitCode::FAILURE;
     }
     ExitCode::from(if unwritten { CANNOT_WRITE } else { BAD_INPUT })

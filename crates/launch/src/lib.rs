@@ -8,6 +8,7 @@
 //! done with the stream.
 
 mod error;
+pub mod examine;
 mod image;
 mod options;
 mod perf;
@@ -20,6 +21,7 @@ mod shared;
 mod signals;
 mod stops;
 mod threads;
+mod timer_grain;
 mod watch;
 
 pub use error::LaunchError;

@@ -1,5 +1,6 @@
 //! The subcommands, one file each (with a folder of the same name where one file would hold several ideas).
 
+pub mod doctor;
 pub mod rap;
 pub mod run;
 pub mod trace;
