@@ -11,11 +11,27 @@ fn refused(what: &'static str, why: impl Into<String>) -> LaunchError {
     LaunchError::Place { what, error: io::Error::other(why.into()) }
 }
 
-/// Maps and starts the probe. `fd` is the number that the shared memory has in the process; it is closed there.
-pub fn place(tracee: &Tracee, shared: &SharedMemory, fd: i32, signal: i32) -> Result<(), LaunchError> {
+/// Maps and starts the probe. `fd` is the number that the shared memory has in the process, where it inherited one; it
+/// is closed there. Otherwise the process opens ours.
+pub fn place(
+    tracee: &Tracee,
+    shared: &SharedMemory,
+    fd: Option<i32>,
+    signal: i32,
+) -> Result<(), LaunchError> {
     let entry = tracee.registers()?;
     let gate = find_syscall(tracee)?;
     let call = |nr: i64, args| tracee.syscall(gate, nr, args);
+    let fd = match fd {
+        Some(fd) => fd,
+        None => {
+            let path = format!("/proc/{}/fd/{}\0", std::process::id(), shared.fd());
+            let at = (entry.rsp - 1024) & !15;
+            tracee.write(at, path.as_bytes())?;
+            let flags = (libc::O_RDWR | libc::O_CLOEXEC) as u64;
+            call(libc::SYS_openat, [libc::AT_FDCWD as i64 as u64, at, flags, 0, 0, 0])? as i32
+        }
+    };
     let anonymous = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS) as u64;
     let both = (libc::PROT_READ | libc::PROT_WRITE) as u64;
     let share = libc::MAP_SHARED as u64;

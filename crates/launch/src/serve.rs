@@ -126,8 +126,14 @@ impl Session {
             let seen = self.shared.control().full_signal.load(Acquire);
             let busy = self.drain(&mut reading);
             self.read_descriptions(&mut reading);
-            if let Some(exit) = self.poll_exit() {
-                break exit;
+            match self.poll() {
+                Poll::Running => {}
+                Poll::Ended(exit) => break exit,
+                Poll::Replaced => {
+                    self.drain(&mut reading);
+                    self.drain_rest(&mut reading);
+                    self.place_again();
+                }
             }
             let now = Instant::now();
             if let Some(threads) = &mut self.threads {
@@ -258,18 +264,20 @@ impl Session {
         }
     }
 
-    /// Whether the program has ended, and how.
-    fn poll_exit(&mut self) -> Option<Exit> {
+    /// What became of the program meanwhile.
+    fn poll(&mut self) -> Poll {
         if let Some(stops) = &mut self.stops {
-            return match stops.serve(&self.shared)? {
-                News::Ended { status, cpu } => {
+            return match stops.serve(&self.shared) {
+                None => Poll::Running,
+                Some(News::Ended { status, cpu }) => {
                     self.cpu = cpu;
-                    Some(exit_of(status))
+                    Poll::Ended(exit_of(status))
                 }
-                News::Stopped(signal) => {
+                Some(News::Stopped(signal)) => {
                     signals::stop_like(self.pid, signal);
-                    None
+                    Poll::Running
                 }
+                Some(News::Replaced) => Poll::Replaced,
             };
         }
         let mut status = 0;
@@ -278,16 +286,23 @@ impl Session {
         // SAFETY: both pointers lead to locals.
         let pid = unsafe { libc::wait4(self.pid, &mut status, libc::WNOHANG | libc::WUNTRACED, &mut usage) };
         if pid != self.pid {
-            return None;
+            return Poll::Running;
         }
         if libc::WIFSTOPPED(status) {
             signals::stop_like(self.pid, libc::WSTOPSIG(status));
-            return None;
+            return Poll::Running;
         }
         let time = |t: libc::timeval| Duration::new(t.tv_sec as u64, t.tv_usec as u32 * 1000);
         self.cpu = time(usage.ru_utime) + time(usage.ru_stime);
-        Some(exit_of(status))
+        Poll::Ended(exit_of(status))
     }
+}
+
+/// What a look at the program found.
+enum Poll {
+    Running,
+    Ended(Exit),
+    Replaced,
 }
 
 fn exit_of(status: i32) -> Exit {

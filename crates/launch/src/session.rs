@@ -62,7 +62,7 @@ impl Session {
         let signals = Signals::take_over();
         let (pid, fd) = spawn(program, &shared)?;
         let tracee = Tracee::new(pid).inspect_err(|_| kill(pid))?;
-        let placed = place::place(&tracee, &shared, fd, SIGNAL);
+        let placed = place::place(&tracee, &shared, Some(fd), SIGNAL);
         if let Err(error) = placed {
             kill(pid);
             return Err(error);
@@ -85,6 +85,25 @@ impl Session {
         signals.program(pid);
         let (cpu, watch) = (Duration::ZERO, Watch::new(pid));
         Ok(Session { shared, decoder, pid, threads, stops, clock, cpu, watch, setup, _signals: signals })
+    }
+
+    /// The program replaced itself by another one (exec) and is stopped at its first instruction: the probe goes into
+    /// the new image, with the same shared memory. If it cannot, the new program runs natively, and the report says so.
+    pub(crate) fn place_again(&mut self) {
+        let control = self.shared.control();
+        for buffer in &control.buffers {
+            buffer.state.store(sonde_wire::control::state::FREE, Relaxed);
+        }
+        let placed = Tracee::new(self.pid).and_then(|t| place::place(&t, &self.shared, None, SIGNAL));
+        if let Some(stops) = &mut self.stops {
+            match placed {
+                Ok(()) => {
+                    stops.go_on_after_exec();
+                    self.watch.follow_exec();
+                }
+                Err(_) => stops.give_up(),
+            }
+        }
     }
 
     /// How it was set up.

@@ -53,6 +53,8 @@ pub enum News {
     },
     /// Job control stopped it, by this signal.
     Stopped(i32),
+    /// It replaced itself by another program (exec) and is stopped at the first instruction of that.
+    Replaced,
 }
 
 fn ptrace(what: libc::c_uint, tid: i32, addr: usize, data: usize) -> io::Result<()> {
@@ -102,6 +104,32 @@ impl Stops {
         self.threads.insert(tid, Covered { cpu, due_ns, asked: false });
     }
 
+    /// The report of an exec comes from inside that system call, where registers cannot be set yet: lets it come to its
+    /// end, and stops the process before the first instruction.
+    fn finish_exec(&self) {
+        let asked = ptrace(libc::PTRACE_INTERRUPT, self.pid, 0, 0)
+            .and_then(|()| ptrace(libc::PTRACE_CONT, self.pid, 0, 0));
+        if asked.is_ok() {
+            let mut status = 0;
+            // SAFETY: the status is written to a local.
+            unsafe { libc::waitpid(self.pid, &mut status, libc::__WALL) };
+        }
+    }
+
+    /// The probe is in the new image: it runs on.
+    pub fn go_on_after_exec(&mut self) {
+        if let Ok(memory) = File::options().read(true).write(true).open(format!("/proc/{}/mem", self.pid)) {
+            self.memory = memory;
+            self.cover(self.pid);
+        }
+        let _ = ptrace(libc::PTRACE_CONT, self.pid, 0, 0);
+    }
+
+    /// The new image runs without us.
+    pub fn give_up(&mut self) {
+        let _ = ptrace(libc::PTRACE_DETACH, self.pid, 0, 0);
+    }
+
     /// A period varied at random, so that bursts do not lock step with the program.
     fn gap(&mut self) -> u64 {
         self.random ^= self.random << 13;
@@ -131,6 +159,12 @@ impl Stops {
             let tid = unsafe { libc::wait4(-1, &mut status, libc::WNOHANG | libc::__WALL, &mut usage) };
             if tid <= 0 {
                 break;
+            }
+            if libc::WIFSTOPPED(status) && status >> 16 == libc::PTRACE_EVENT_EXEC {
+                // All other threads are gone, and the probe with the old image.
+                self.threads.clear();
+                self.finish_exec();
+                return Some(News::Replaced);
             }
             if libc::WIFSTOPPED(status) {
                 self.stopped(tid, status, shared);
@@ -168,12 +202,6 @@ impl Stops {
 
     fn stopped(&mut self, tid: i32, status: i32, shared: &SharedMemory) {
         let (event, signal) = (status >> 16, libc::WSTOPSIG(status));
-        if event == libc::PTRACE_EVENT_EXEC {
-            // The probe is gone with the old image.
-            self.threads.clear();
-            let _ = ptrace(libc::PTRACE_DETACH, tid, 0, 0);
-            return;
-        }
         if event == EVENT_STOP && signal != libc::SIGTRAP {
             // Stopped by job control: stay so until it is continued.
             let _ = ptrace(libc::PTRACE_LISTEN, tid, 0, 0);

@@ -48,6 +48,14 @@ impl Watch {
         }
     }
 
+    /// The program was replaced by another one, which is recorded too.
+    pub fn follow_exec(&mut self) {
+        self.image = image_of(self.pid);
+        self.became = None;
+        self.next = Instant::now();
+        self.interval = SOONEST;
+    }
+
     fn look_for_exec(&mut self) {
         if image_of(self.pid).is_some_and(|now| Some(now) != self.image) {
             self.became = fs::read_link(format!("/proc/{}/exe", self.pid)).ok();
