@@ -27,7 +27,7 @@ impl fmt::Display for Mode {
 }
 
 impl Mode {
-    /// Whether every run of any program records something; bursts may all fall due after the end.
+    /// Whether every run of any program records something; triggered bursts may all fall due after the end.
     pub fn records_always(self) -> bool {
         matches!(self, Self::Always(_) | Self::Counter)
     }
@@ -97,7 +97,8 @@ fn bursts(trigger: &str, sonde: &Sonde, random: &mut Random) -> Vec<String> {
 }
 
 fn counter(sonde: &Sonde, random: &mut Random) -> Vec<String> {
-    let checks = random.log_uniform(1, 100_000);
+    // Few enough between bursts that every program, however short, comes to one.
+    let checks = random.log_uniform(1, 3_000);
     let recorded = random.log_uniform(1, 10_000);
     let mut options = fixed(&["--policy", "counter", "--burst"]);
     options.push(format!("{checks}:{recorded}"));
