@@ -3,7 +3,7 @@
 //! The program's own code is never changed. A trigger signal interrupts a thread; its handler rewrites the program
 //! counter, and the thread goes on in an instrumented copy of its code, made lazily superblock by superblock. Calls in
 //! the copy push the original return addresses, so that the thread can go native at any block boundary: it does when
-//! its checks are used up, before a system call, or at anything the copy does not run. See docs/design/engine.md.
+//! its checks are used up, before a system call, or at anything the copy does not run. See docs/design/translation.md.
 //!
 //! Duties of the caller ([`start`]): give a shared mapping laid out by `sonde-wire`, once per process, from a thread
 //! with all signals blocked. Non-goals: deciding when to record (policy), understanding what was recorded (launch).
