@@ -47,7 +47,7 @@ pub struct Stress {
     /// Only programs with this in their name
     #[arg(long, default_value = "")]
     only: String,
-    /// Only modes with this in their name (bursts, always, counter, perf, timer, blocks, addresses, values)
+    /// Only modes with this in their name (bursts, always, counter, stops, perf, timer, blocks, addresses, values)
     #[arg(long, default_value = "")]
     mode: String,
     /// Size of the workloads' inputs; 1 is about a second of work
@@ -129,7 +129,9 @@ impl Stress {
 fn one(sonde: &Sonde, modes: &[Mode], references: &[Reference], seed: u64, number: u64) -> Run {
     let mut random = Random::named(seed, &number.to_string());
     let reference = &references[random.below(references.len() as u64) as usize];
-    let mode = random.pick(modes);
+    let hidden: Vec<Mode> =
+        modes.iter().copied().filter(|m| m.is_hidden_from(reference.subject.sees)).collect();
+    let mode = if hidden.is_empty() { random.pick(modes) } else { random.pick(&hidden) };
     let options = settings::draw(mode, sonde, &mut random);
     (mode, reference.subject.observed(&reference.native, sonde, mode, &options))
 }

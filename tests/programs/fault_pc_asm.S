@@ -54,7 +54,6 @@ faulting jump_through,  "nop",                      jmp *8(%r15)
 faulting call_nowhere,  "nop",                      call *%r15
 faulting jump_nowhere,  "nop",                      jmp *%r15
 faulting ret_nowhere,   "push %r15",                ret
-faulting jump_far_out,  "movabs $0x8000000000001234, %r15", jmp *%r15
 faulting load_far_out,  "movabs $0x8000000000001234, %r15", mov (%r15), %eax
 faulting stack_far_out, "movabs $0x8000000000001234, %rbp", mov (%rbp), %eax
 faulting rep_movs,      "lea -40(%r15), %rdi; lea fault_bytes(%rip), %rsi; mov $100, %ecx", rep movsb

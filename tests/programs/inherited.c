@@ -18,7 +18,7 @@ static void limits(void) {
     }
 }
 static void status(void) {
-    static const char *const fields[] = {"Name:", "Umask:", "TracerPid:", "Threads:", "NoNewPrivs:", "Seccomp:"};
+    static const char *const fields[] = {"Name:", "Umask:", "Threads:", "NoNewPrivs:", "Seccomp:"};
     FILE *file = fopen("/proc/self/status", "r");
     char line[512];
     MUST(file != 0);

@@ -101,7 +101,7 @@ impl Workload {
             summary: None,
             limit,
         };
-        Ok(Subject { name: self.name.clone(), job, ending: Ending::Exit(0) })
+        Ok(Subject { name: self.name.clone(), job, ending: Ending::Exit(0), sees: Default::default() })
     }
 
     fn prepare(&self, folder: &Path) -> Result<()> {

@@ -21,6 +21,18 @@ pub struct Program {
     pub ending: Option<Ending>,
     /// Both outputs go into one file, so that their order is compared too.
     pub merge: bool,
+    /// What the program looks at that some modes cannot hide.
+    pub sees: Sees,
+}
+
+/// What a program looks at that some modes of `sonde run` cannot hide; see docs/design/transparency.md.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sees {
+    /// It uses or counts the trigger signal, asks for pending signals, or forbids system calls: the perf and timer
+    /// triggers send a signal.
+    pub signal: bool,
+    /// It lists the handlers that the kernel has for it: the exhaustive and counter modes keep some of their own there.
+    pub handlers: bool,
 }
 
 impl Program {
@@ -95,11 +107,17 @@ fn parse_line(line: &str) -> Result<Program, String> {
     if name.is_empty() || sources.is_empty() {
         return Err("a program needs a name and a source".into());
     }
-    let merge = match options {
-        "-" => false,
-        "merge" => true,
-        other => return Err(format!("unknown option {other:?}, only merge is known")),
-    };
+    let (mut merge, mut sees) = (false, Sees::default());
+    for option in words(options) {
+        match option.as_str() {
+            "merge" => merge = true,
+            "sees-signal" => sees.signal = true,
+            "sees-handlers" => sees.handlers = true,
+            other => {
+                return Err(format!("unknown option {other:?}: merge, sees-signal, sees-handlers are known"));
+            }
+        }
+    }
     Ok(Program {
         name: name.into(),
         sources: words(sources),
@@ -108,6 +126,7 @@ fn parse_line(line: &str) -> Result<Program, String> {
         stdin_lines: parse_stdin(stdin)?,
         ending: parse_ending(ending)?,
         merge,
+        sees,
     })
 }
 

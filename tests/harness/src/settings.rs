@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::manifest::Sees;
 use crate::random::Random;
 use crate::support::Sonde;
 
@@ -31,6 +32,14 @@ impl Mode {
     pub fn records_always(self) -> bool {
         matches!(self, Self::Always(_) | Self::Counter)
     }
+
+    /// Whether a program that looks at this sees nothing of the mode.
+    pub fn is_hidden_from(self, sees: Sees) -> bool {
+        match self {
+            Self::Bursts(trigger) => trigger == "stops" || !sees.signal,
+            Self::Always(_) | Self::Counter => !sees.handlers,
+        }
+    }
 }
 
 const RECORDS: [&str; 3] = ["blocks", "addresses", "values"];
@@ -40,8 +49,9 @@ pub fn modes(sonde: &Sonde) -> Vec<Mode> {
     let policy = |name| sonde.offers("--policy", name);
     let mut modes = Vec::new();
     if policy("bursts") {
-        modes
-            .extend(["perf", "timer"].into_iter().filter(|t| sonde.offers("--trigger", t)).map(Mode::Bursts));
+        modes.extend(
+            ["stops", "perf", "timer"].into_iter().filter(|t| sonde.offers("--trigger", t)).map(Mode::Bursts),
+        );
     }
     if policy("always") {
         modes.extend(RECORDS.into_iter().filter(|r| sonde.offers("--record", r)).map(Mode::Always));
@@ -120,7 +130,7 @@ mod tests {
     use super::*;
     use std::path::Path;
 
-    const HELP: &str = "  --policy <P> bursts|always|counter\n  --trigger <T> auto|perf|timer\n  --record <R> blocks|addresses|values\n  --period <D>\n  --burst <N>\n  --rate <R>\n  --random-gap <G>\n";
+    const HELP: &str = "  --policy <P> bursts|always|counter\n  --trigger <T> auto|stops|perf|timer\n  --record <R> blocks|addresses|values\n  --period <D>\n  --burst <N>\n  --rate <R>\n  --random-gap <G>\n";
 
     #[test]
     fn all_modes_of_a_full_sonde_and_none_of_an_empty_one() {
@@ -128,7 +138,15 @@ mod tests {
         let names: Vec<String> = modes(&full).iter().map(Mode::to_string).collect();
         assert_eq!(
             names,
-            ["bursts/perf", "bursts/timer", "always/blocks", "always/addresses", "always/values", "counter"]
+            [
+                "bursts/stops",
+                "bursts/perf",
+                "bursts/timer",
+                "always/blocks",
+                "always/addresses",
+                "always/values",
+                "counter"
+            ]
         );
         assert!(modes(&Sonde::described(Path::new("sonde"), None, None)).is_empty());
     }

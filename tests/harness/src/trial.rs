@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::compile;
-use crate::manifest::Program;
+use crate::manifest::{Program, Sees};
 use crate::process::{self, Ending, Job, Outcome};
 use crate::settings::Mode;
 use crate::support::Sonde;
@@ -21,6 +21,8 @@ pub struct Subject {
     pub job: Job,
     /// How it must end natively.
     pub ending: Ending,
+    /// What it looks at that some modes cannot hide.
+    pub sees: Sees,
 }
 
 /// The file in which sonde says what it did, in the folder of the run.
@@ -76,7 +78,7 @@ impl Subject {
             summary: None,
             limit,
         };
-        Some(Self { name: program.name.clone(), job, ending: program.ending? })
+        Some(Self { name: program.name.clone(), job, ending: program.ending?, sees: program.sees })
     }
 
     /// The same program with its amount of work in percent; the output is another one then.
@@ -107,6 +109,9 @@ impl Subject {
         mode: Mode,
         options: &[String],
     ) -> Result<Option<u64>, Failure> {
+        if !mode.is_hidden_from(self.sees) {
+            return Ok(None);
+        }
         let tells = sonde.accepts("--json", "");
         let mut options = options.to_vec();
         options.extend(tells.then(|| format!("--json={SUMMARY}")));

@@ -36,7 +36,7 @@ fn subject(limit: Duration) -> Subject {
         summary: None,
         limit,
     };
-    Subject { name: "killed".into(), job, ending: Ending::Signal(9) }
+    Subject { name: "killed".into(), job, ending: Ending::Signal(9), sees: Default::default() }
 }
 
 fn failures(body: &str, limit: Duration) -> Vec<String> {
