@@ -99,8 +99,9 @@ pub struct Cache {
 }
 
 impl Cache {
-    /// Maps a cache of `bytes` bytes of code. `miss` is where indirect branches without a copy go.
-    pub fn new(bytes: usize, miss: u64) -> Option<Cache> {
+    /// Maps a cache of `bytes` bytes of code. `miss` is where indirect branches without a copy go; exits are numbered
+    /// from `exit_base`.
+    pub fn new(bytes: usize, miss: u64, exit_base: u32) -> Option<Cache> {
         let flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
         let all = PROT_READ | PROT_WRITE | PROT_EXEC;
         let start = mmap(0, bytes, all, flags, -1).ok()? as u64;
@@ -116,7 +117,7 @@ impl Cache {
             next: start,
             superblocks: Table::new(count)?,
             exits: Table::new(count * 4)?,
-            exit_base: 0,
+            exit_base,
             index: index as *mut u32,
             index_len: count * 2,
             tables: [low as *mut u64, (low + TABLE_ENTRIES * 8) as *mut u64],

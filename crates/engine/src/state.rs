@@ -107,7 +107,11 @@ pub unsafe fn start(with: Start) -> Option<&'static Engine> {
     let control = unsafe { &*(with.shared as *const Control) };
     let config = control.config;
     let probe = (with.probe_start as u64, with.probe_end as u64);
-    let cache = Cache::new(config.cache_bytes as usize, entry::sonde_miss as *const () as u64)?;
+    let cache = Cache::new(
+        config.cache_bytes as usize,
+        entry::sonde_miss as *const () as u64,
+        control.exits_used.load(Ordering::Relaxed) as u32,
+    )?;
     let bounds = (cache.start, cache.end);
     let layouts = cache.tables.map(|table| thread::layout(table as usize as u32));
     let detail = match config.detail {

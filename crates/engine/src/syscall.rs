@@ -6,7 +6,7 @@ use crate::resident::Wanted;
 use crate::state::{Engine, engine};
 use crate::thread::Thread;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
-use sonde_sys::process;
+use sonde_sys::{process, signal};
 use sonde_wire::Counter;
 use sonde_wire::marker::{Cause, Kind};
 
@@ -225,15 +225,18 @@ pub unsafe fn child(saved: *const Saved, parent: *mut Thread) -> u64 {
     let (saved, parent, engine) = unsafe { (&*saved, &mut *parent, engine().unwrap_unchecked()) };
     let flags = clone_flags(parent.syscall_nr, parent.gpr[7]);
     let (log_to, old_gs) = (saved.pc, parent.old_gs);
+    let (own_stack, blocked_faults) = (parent.app_stack, parent.blocked_faults);
     if flags & CLONE_THREAD == 0 {
         parent.child_waiting.store(0, Release);
         engine.control().count(Counter::Children, 1);
         // SAFETY: the program does not use gs.
         unsafe { process::set_gs_base(old_gs as usize) };
         engine.restore_actions();
+        // SAFETY: the program's own stack.
+        unsafe { signal::set_alternate_stack(&own_stack) };
+        signal::set_mask(signal::current_mask() | blocked_faults);
         return 0;
     }
-    let blocked_faults = parent.blocked_faults;
     let thread = engine.thread_of(process::gettid());
     parent.child_waiting.store(0, Release);
     let Some(thread) = thread else {

@@ -102,6 +102,8 @@ impl Translator {
             let link = links.iter().find(|l| l.exit == i).map_or(0, |l| base + l.at as u64);
             ExitInfo { target: e.target, link, kind: kind_code(e.kind) }
         });
+        let used = u64::from(sb.first_exit) + u64::from(sb.exits);
+        engine.control().exits_used.store(used, Release);
         let sb = self.cache.add(sb, &emitter.code.bytes, exits);
         let blocks = self.plan.insns.iter().filter(|i| i.branch).count().max(1);
         engine.control().count(Counter::Superblocks, 1);

@@ -106,6 +106,9 @@ extern "C" fn on_trigger(sig: i32, info: *mut signal::Info, uc: *mut Context) {
     }
     if let Err(counter) = engine.interrupt(thread, uc) {
         engine.control().count(counter, 1);
+        if engine.is_resident() {
+            engine.come_back_soon(thread);
+        }
     }
 }
 
@@ -116,6 +119,10 @@ impl Engine {
         // SAFETY: the context belongs to this thread alone, which holds no other reference while it is here.
         let thread = unsafe { &mut *thread };
         if new {
+            if thread.has_timer != 0 {
+                // Of the thread that had this context before; the kernel keeps it until the process ends.
+                Timer::from_id(thread.timer).delete();
+            }
             if thread.me == 0 {
                 thread.buffer = -1;
             }
@@ -197,6 +204,9 @@ impl Engine {
         thread.frame.stack = thread.app_stack;
         if let Err(counter) = self.start_burst(thread, pc) {
             self.control().count(counter, 1);
+            if self.is_resident() {
+                self.come_back_soon(thread);
+            }
             self.go_native(thread, pc);
         }
         if self.is_resident() {

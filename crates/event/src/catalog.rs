@@ -73,7 +73,7 @@ pub struct Catalog {
 /// More exits than any superblock has.
 const MAX_EXITS: usize = 64;
 /// Exits whose descriptions may be missing.
-const MISSING_EXITS: usize = 1 << 16;
+const MISSING_EXITS: usize = 1 << 20;
 
 impl Catalog {
     /// An empty catalog for a stream recorded with this detail.

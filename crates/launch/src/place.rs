@@ -20,6 +20,19 @@ pub fn place(
     signal: i32,
 ) -> Result<(), LaunchError> {
     let entry = tracee.registers()?;
+    // Whatever fails, the program can still run as if nothing had been.
+    place_at(&entry, tracee, shared, fd, signal).inspect_err(|_| {
+        let _ = tracee.set_registers(&libc::user_regs_struct { orig_rax: u64::MAX, ..entry });
+    })
+}
+
+fn place_at(
+    entry: &libc::user_regs_struct,
+    tracee: &Tracee,
+    shared: &SharedMemory,
+    fd: Option<i32>,
+    signal: i32,
+) -> Result<(), LaunchError> {
     let gate = find_syscall(tracee)?;
     let call = |nr: i64, args| tracee.syscall(gate, nr, args);
     let fd = match fd {
@@ -47,7 +60,7 @@ pub fn place(
     for (offset, bytes, prot) in &image.segments {
         call(libc::SYS_mprotect, [base + *offset as u64, *bytes as u64, *prot as u64, 0, 0, 0])?;
     }
-    let mut regs = entry;
+    let mut regs = *entry;
     regs.rip = base + image.start as u64;
     regs.rdi = block_at;
     // Below the program's own stack, leaving what is there alone.
@@ -56,7 +69,7 @@ pub fn place(
     tracee.set_registers(&regs)?;
     tracee.run_to_trap(&[signal])?;
     let result = tracee.registers()?.rax;
-    let mut back = entry;
+    let mut back = *entry;
     back.orig_rax = u64::MAX;
     match result {
         0 => return Err(refused("starting the probe", "it could not get the memory it needs")),

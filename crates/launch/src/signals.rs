@@ -147,7 +147,7 @@ pub(crate) fn stop_like(pid: i32, signal: i32) {
 
 fn is_stopped(pid: i32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.rsplit_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with('T'))
+    stat.rsplit_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with(['T', 't']))
 }
 
 /// Ends Sonde by the signal that ended the program, without a second core file.

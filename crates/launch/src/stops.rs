@@ -12,6 +12,7 @@ use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::FileExt;
+use std::ptr;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
@@ -160,6 +161,11 @@ impl Stops {
             if tid <= 0 {
                 break;
             }
+            if libc::WIFSTOPPED(status) && tid != self.pid && !self.is_thread(tid) {
+                // A child process that a raw clone made: none of ours.
+                let _ = ptrace(libc::PTRACE_DETACH, tid, 0, 0);
+                continue;
+            }
             if libc::WIFSTOPPED(status) && status >> 16 == libc::PTRACE_EVENT_EXEC {
                 // All other threads are gone, and the probe with the old image.
                 self.threads.clear();
@@ -187,17 +193,24 @@ impl Stops {
         None
     }
 
+    fn is_thread(&self, tid: i32) -> bool {
+        self.threads.contains_key(&tid)
+            || fs::exists(format!("/proc/{}/task/{tid}", self.pid)).unwrap_or(false)
+    }
+
     /// Asks the threads whose CPU time has come to stop.
     fn ask(&mut self) {
-        let mut gap = self.gap();
-        for (tid, thread) in &mut self.threads {
+        let mut threads = std::mem::take(&mut self.threads);
+        for (tid, thread) in &mut threads {
             let Some(cpu) = cpu_ns(&thread.cpu) else { continue };
-            if !thread.asked && cpu >= thread.due_ns && ptrace(libc::PTRACE_INTERRUPT, *tid, 0, 0).is_ok() {
+            // A thread that sleeps in a system call is left alone: some calls fail with EINTR when they are interrupted.
+            let due = !thread.asked && cpu >= thread.due_ns && is_running(self.pid, *tid);
+            if due && ptrace(libc::PTRACE_INTERRUPT, *tid, 0, 0).is_ok() {
                 thread.asked = true;
-                thread.due_ns = cpu + gap;
-                gap = gap.rotate_left(7) % (2 * self.period_ns) / 2 + self.period_ns / 2;
+                thread.due_ns = cpu + self.gap();
             }
         }
+        self.threads = threads;
     }
 
     fn stopped(&mut self, tid: i32, status: i32, shared: &SharedMemory) {
@@ -236,6 +249,7 @@ impl Stops {
             || within(control.cache_start.load(Relaxed), control.cache_end.load(Relaxed));
         // Only where user code was interrupted: a system call is restarted by the kernel as if nothing had been.
         if ours || regs.orig_rax as i64 >= 0 {
+            self.restart(tid, &mut regs);
             if let Some(thread) = self.threads.get_mut(&tid) {
                 thread.due_ns = thread.due_ns.saturating_sub(self.period_ns / 2);
             }
@@ -293,6 +307,19 @@ impl Stops {
         }
     }
 
+    /// The thread entered a system call that the kernel does not restart (epoll_wait and a few others) between our look
+    /// and the stop: lets it call again, so that the program does not see EINTR.
+    fn restart(&self, tid: i32, regs: &mut libc::user_regs_struct) {
+        const EINTR: i64 = -4;
+        let interrupted = regs.orig_rax as i64 >= 0 && regs.rax as i64 == EINTR;
+        if interrupted && status_of(self.pid, tid).deliverable == 0 {
+            regs.rip -= 2;
+            regs.rax = regs.orig_rax;
+            regs.orig_rax = u64::MAX;
+            let _ = ptrace(libc::PTRACE_SETREGS, tid, 0, ptr::from_ref(regs) as usize);
+        }
+    }
+
     /// The context of a thread: its own, or one that nobody uses.
     fn slot(&self, tid: i32, pool: u64) -> Option<(u64, Head)> {
         for i in 0..MAX_THREADS {
@@ -319,16 +346,27 @@ fn cpu_ns(file: &File) -> Option<u64> {
 #[derive(Clone, Copy, Default)]
 struct Status {
     seccomp: u8,
+    /// Signals for this thread that wait.
     pending: u64,
+    /// Signals, for it or its process, that wait and are not blocked.
+    deliverable: u64,
 }
 
 fn status_of(pid: i32, tid: i32) -> Status {
     let text = fs::read_to_string(format!("/proc/{pid}/task/{tid}/status")).unwrap_or_default();
     let field = |name: &str| text.lines().find_map(|l| l.strip_prefix(name)).map(str::trim);
+    let mask = |name: &str| field(name).and_then(|v| u64::from_str_radix(v, 16).ok()).unwrap_or(0);
+    let pending = mask("SigPnd:");
     Status {
         seccomp: field("Seccomp:").and_then(|v| v.parse().ok()).unwrap_or(0),
-        pending: field("SigPnd:").and_then(|v| u64::from_str_radix(v, 16).ok()).unwrap_or(0),
+        pending,
+        deliverable: (pending | mask("ShdPnd:")) & !mask("SigBlk:"),
     }
+}
+
+/// Whether a thread is on a processor, or ready for one, rather than asleep in a system call.
+fn is_running(pid: i32, tid: i32) -> bool {
+    fs::read_to_string(format!("/proc/{pid}/task/{tid}/syscall")).is_ok_and(|s| s.starts_with("running"))
 }
 
 /// Makes reports of children interrupt our sleep.

@@ -27,6 +27,7 @@ pub struct Threads {
     random: u64,
     known: HashMap<i32, Option<Event>>,
     next_scan: Instant,
+    next_change: Instant,
     interval: Duration,
     /// Threads that could not be covered.
     pub uncovered: u64,
@@ -48,6 +49,7 @@ impl Threads {
             random: config.seed | 1,
             known: HashMap::new(),
             next_scan: Instant::now(),
+            next_change: Instant::now(),
             interval: FASTEST,
             uncovered: 0,
         }
@@ -74,7 +76,11 @@ impl Threads {
             }
         }
         self.known.retain(|tid, _| tids.contains(tid));
-        self.vary();
+        // Setting a period starts it anew, so it must not be done more often than the period is long.
+        if now >= self.next_change {
+            self.vary();
+            self.next_change = now + Duration::from_nanos(8 * self.period_ns);
+        }
         self.interval = if changed { FASTEST } else { (self.interval * 2).min(SLOWEST) };
         self.next_scan = now + self.interval;
     }

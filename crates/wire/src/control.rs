@@ -174,6 +174,8 @@ pub struct Control {
     pub described: AtomicU64,
     /// Descriptor bytes read.
     pub descriptions_read: AtomicU64,
+    /// Exit numbers used so far; a new image of the program (exec) goes on from here.
+    pub exits_used: AtomicU64,
     /// Counters by [`Counter`].
     pub counters: [AtomicU64; COUNTERS],
     /// Addresses in the program: the code cache.
