@@ -13,10 +13,13 @@ extern crate alloc;
 
 pub mod cache;
 pub mod code_map;
+pub mod deliver;
 pub mod entry;
 pub mod fault;
+pub mod frame;
 pub mod heap;
 pub mod log;
+pub mod program_memory;
 pub mod random;
 pub mod resident;
 pub mod spin;
@@ -25,5 +28,6 @@ pub mod syscall;
 pub mod thread;
 pub mod translate;
 pub mod trigger;
+pub mod virtual_signals;
 
 pub use state::{Start, start};

@@ -108,7 +108,7 @@ impl Engine {
             number::PRCTL if args[0] == PR_SET_SECCOMP => self.leave(thread, pc, Cause::Syscall),
             number::ARCH_PRCTL if args[0] == ARCH_SET_GS => self.leave(thread, pc, Cause::Syscall),
             number::ARCH_PRCTL if args[0] == ARCH_GET_GS => {
-                let written = crate::resident::write_program(args[1], &thread.old_gs.to_le_bytes());
+                let written = crate::program_memory::write_program(args[1], &thread.old_gs.to_le_bytes());
                 thread.gpr[0] = if written { 0 } else { (-14i64) as u64 };
                 return self.go_on(thread, pc + 2);
             }
@@ -199,7 +199,7 @@ fn clone_flags(nr: u64, first: u64) -> u64 {
         number::CLONE => first,
         number::CLONE3 => {
             let mut flags = [0u8; 8];
-            if crate::resident::read_program(first, &mut flags) { u64::from_le_bytes(flags) } else { 0 }
+            if crate::program_memory::read_program(first, &mut flags) { u64::from_le_bytes(flags) } else { 0 }
         }
         number::VFORK => CLONE_VM | CLONE_VFORK,
         _ => 0,

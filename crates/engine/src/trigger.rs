@@ -3,9 +3,10 @@
 use crate::cache::{CHECKING, RECORDING};
 use crate::code_map::Check;
 use crate::entry::{self, why};
+use crate::frame::Template;
 use crate::random;
 use crate::state::{Engine, engine};
-use crate::thread::{STATE_BYTES, Thread};
+use crate::thread::Thread;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 use sonde_sys::process;
 use sonde_sys::signal::{self, Action, Context};
@@ -33,24 +34,6 @@ const FAULTS: u64 = signal::bit(signal::SIGILL)
 const TRAP_FLAG: u64 = 0x100;
 const SI_TIMER: i32 = -2;
 
-/// UC_FP_XSTATE: the frame holds extended state.
-const HAS_XSTATE: u64 = 1;
-const MAGIC1: u32 = 0x4650_5853;
-const MAGIC2: u32 = 0x4650_5845;
-
-/// The shape of a signal frame, for threads that go native without ever having had one.
-#[derive(Clone, Copy)]
-pub struct Template {
-    /// The context, registers meaningless.
-    pub frame: Context,
-    /// Features of the extended state.
-    pub features: u64,
-    /// The kernel's description of the extended state.
-    pub words: [u64; 6],
-    /// Bytes of the extended state.
-    pub size: u32,
-}
-
 /// Installs the handler of the trigger signal and returns the action that was there.
 ///
 /// # Safety
@@ -73,7 +56,7 @@ extern "C" fn on_trigger(sig: i32, info: *mut signal::Info, uc: *mut Context) {
     let ours = unsafe { (*info).code } == SI_TIMER || engine.template.lock().is_none();
     if engine.is_resident() && !ours {
         // The program sent it to itself.
-        crate::resident::on_signal(sig, info, uc);
+        crate::deliver::on_signal(sig, info, uc);
         return;
     }
     engine.control().count(Counter::Triggers, 1);
@@ -264,34 +247,6 @@ impl Engine {
         (self.cache.0..self.cache.1).contains(&pc)
     }
 
-    /// Keeps what is needed of the signal frame to go native with one of the same shape.
-    pub fn keep_frame(&self, thread: &mut Thread, uc: &Context) -> Result<(), Counter> {
-        thread.frame = *uc;
-        let state = uc.fpstate as *const u8;
-        if state.is_null() || uc.flags & HAS_XSTATE == 0 {
-            return Err(Counter::SkippedState);
-        }
-        // SAFETY: the kernel's frame holds a 512-byte legacy area whose last 48 bytes describe the rest.
-        let (magic, features, size) = unsafe {
-            let sw = state.add(464);
-            (*(sw as *const u32), *(sw.add(8) as *const u64), *(sw.add(16) as *const u32))
-        };
-        if magic != MAGIC1 || size as usize + 4 > STATE_BYTES || size < 576 {
-            return Err(Counter::SkippedState);
-        }
-        // SAFETY: the state area has STATE_BYTES bytes, enough as just checked; bytes 464..512 and the header are
-        // copied so that xsave, which does not write them, leaves a valid area.
-        unsafe {
-            let to = thread.state_at as *mut u8;
-            core::ptr::copy_nonoverlapping(state, to, 576);
-            core::ptr::write_bytes(to.add(512), 0, 64);
-            (to.add(size as usize) as *mut u32).write_unaligned(MAGIC2);
-        }
-        thread.state_features = features;
-        thread.frame.fpstate = thread.state_at;
-        Ok(())
-    }
-
     /// Makes sure that the cache holds no stale copy, and that `pc` can be copied.
     fn check_code(&self, pc: u64) -> Result<(), Counter> {
         let mut translator = self.translator.lock();
@@ -335,33 +290,6 @@ impl Engine {
         unsafe { process::set_gs_base(thread.old_gs as usize) };
         // SAFETY: the frame is complete.
         unsafe { entry::sonde_go_native(thread) }
-    }
-
-    /// Resident threads change their mask and alternate stack while they are in the copy; the frame must not undo that.
-    pub fn refresh_frame(&self, thread: &mut Thread) {
-        thread.frame.mask =
-            if thread.pending_count.load(Relaxed) != 0 { thread.app_mask } else { signal::current_mask() };
-        thread.frame.mask |= thread.blocked_faults;
-        thread.frame.stack = thread.app_stack;
-    }
-
-    /// Puts the program's registers into the frame.
-    pub fn fill_frame(&self, thread: &mut Thread, pc: u64) {
-        let g = &thread.gpr;
-        let r = &mut thread.frame.regs;
-        r.rax = g[0];
-        r.rcx = g[1];
-        r.rdx = g[2];
-        r.rbx = g[3];
-        r.rsp = g[4];
-        r.rbp = g[5];
-        r.rsi = g[6];
-        r.rdi = g[7];
-        r.r8_15[..6].copy_from_slice(&g[8..14]);
-        r.r8_15[6] = thread.app_r14;
-        r.r8_15[7] = thread.app_r15;
-        r.rflags = thread.flags;
-        r.rip = pc;
     }
 
     /// Books the end of a burst. The mask and registers are the caller's business.
@@ -517,19 +445,5 @@ impl Engine {
             thread.has_timer = 1;
         }
         let _ = Timer::from_id(thread.timer).arm(100_000);
-    }
-
-    /// A thread without a signal frame of its own gets the shape of one.
-    pub fn use_template(&self, thread: &mut Thread, template: &Template) {
-        thread.frame = template.frame;
-        thread.frame.fpstate = thread.state_at;
-        thread.state_features = template.features;
-        // SAFETY: the state area has room for the legacy part, the header, and the mark behind the whole.
-        unsafe {
-            let to = thread.state_at as *mut u8;
-            core::ptr::write_bytes(to, 0, 576);
-            core::ptr::copy_nonoverlapping(template.words.as_ptr().cast::<u8>(), to.add(464), 48);
-            (to.add(template.size as usize) as *mut u32).write_unaligned(MAGIC2);
-        }
     }
 }

@@ -22,5 +22,8 @@ pub mod class;
 pub mod emit;
 pub mod memory;
 pub mod plan;
+mod planner;
+mod references;
 pub mod rewrite;
+mod rules;
 pub mod symbolic;
