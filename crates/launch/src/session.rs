@@ -72,18 +72,17 @@ impl Session {
         if let Some(threads) = &mut threads {
             threads.cover_first();
         }
+        // Before it runs: what it is replaced by is told from what it was.
+        let watch = Watch::new(pid);
         tracee.detach()?;
         let stops = match kind {
-            Some(Kind::Stops) => Some(
-                Stops::seize(pid, &shared)
-                    .map_err(|error| LaunchError::Place { what: "taking charge of its threads", error })?,
-            ),
+            Some(Kind::Stops) => take_charge(pid, &shared).inspect_err(|_| kill(pid))?,
             _ => None,
         };
         let setup = Setup { trigger: kind, trigger_note: note, loader: "placed at exec through ptrace" };
         let decoder = Decoder::new(options.detail);
         signals.program(pid);
-        let (cpu, watch) = (Duration::ZERO, Watch::new(pid));
+        let cpu = Duration::ZERO;
         Ok(Session { shared, decoder, pid, threads, stops, clock, cpu, watch, setup, _signals: signals })
     }
 
@@ -148,6 +147,27 @@ impl Session {
     pub fn decoder(&self) -> &Decoder {
         &self.decoder
     }
+}
+
+/// Takes charge of all threads; of none if the program has ended already.
+fn take_charge(pid: i32, shared: &SharedMemory) -> Result<Option<Stops>, LaunchError> {
+    let failed = match Stops::seize(pid, shared) {
+        Ok(stops) => return Ok(Some(stops)),
+        Err(error) => error,
+    };
+    // A process that is about to end refuses; give it the time to.
+    for _ in 0..100 {
+        if has_ended(pid) {
+            return Ok(None);
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    Err(LaunchError::Place { what: "taking charge of its threads", error: failed })
+}
+
+fn has_ended(pid: i32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(')').is_none_or(|(_, rest)| rest.trim_start().starts_with(['Z', 'X']))
 }
 
 fn choose_trigger(options: &Options) -> Result<(Option<Kind>, Option<String>), LaunchError> {

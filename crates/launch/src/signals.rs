@@ -147,6 +147,7 @@ pub(crate) fn stop_like(pid: i32, signal: i32) {
 
 fn is_stopped(pid: i32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    // A process that is stopped while we trace it shows as `t`.
     stat.rsplit_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with(['T', 't']))
 }
 

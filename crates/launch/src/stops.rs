@@ -276,6 +276,7 @@ impl Stops {
             return;
         }
         if control.config.burst_checks == 0 {
+            control.count(Counter::Triggers, 1);
             return;
         }
         let Some((at, mut head)) = self.slot(tid, pool) else {

@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 /// Name of the memory that Sonde shares with the probe: nothing of the program lies there.
 const OURS: &str = "/memfd:sonde (deleted)";
 
+/// The first look: short programs have loaded their libraries by then.
+const FIRST: Duration = Duration::from_millis(4);
 const SOONEST: Duration = Duration::from_millis(100);
 const LATEST: Duration = Duration::from_secs(2);
 
@@ -41,8 +43,8 @@ impl Watch {
             pid,
             mappings: Mappings::default(),
             build_ids: HashMap::new(),
-            next: Instant::now() + SOONEST,
-            interval: SOONEST,
+            next: Instant::now() + FIRST,
+            interval: FIRST,
             image: image_of(pid),
             became: None,
         }
@@ -94,7 +96,9 @@ impl Watch {
             }
         }
         let news = &self.mappings.all()[first..];
-        self.interval = if news.is_empty() { (self.interval * 2).min(LATEST) } else { SOONEST };
+        let changed = !news.is_empty();
+        let next = (self.interval * 2).min(LATEST);
+        self.interval = if changed { next.min(SOONEST) } else { next };
         self.next = now + self.interval;
         news
     }

@@ -131,6 +131,17 @@ impl<'a> Namer<'a> {
                 hot.variable = from.place.variable.clone().filter(|_| from.place == to.place);
                 in_words(&from, &to)
             }
+            (Some(from), None) if first == last => {
+                hot.module = Some(from.module.name.clone());
+                hot.section = from.place.section.clone();
+                in_words(
+                    &from,
+                    &InModule {
+                        module: from.module,
+                        place: DataPlace { variable: None, ..from.place.clone() },
+                    },
+                )
+            }
             _ if first.name == last.name => nameless(first),
             _ => format!("spread over {} mappings", touched.len()),
         };
@@ -139,9 +150,21 @@ impl<'a> Namer<'a> {
     /// Where in a module an address lies, if it does; in its uninitialized data too, which is nameless memory.
     fn in_module(&mut self, mapping: &'a Mapping, at: u64) -> Option<InModule<'a>> {
         let module = if mapping.is_file() { mapping } else { self.module_before(mapping)? };
-        let base = self.symbols.address(&module.name, &module.build_id, module.offset)?;
-        let place = self.symbols.data(&module.name, &module.build_id, at - module.start + base);
+        let bias = self.bias(module)?;
+        let place = self.symbols.data(&module.name, &module.build_id, at.wrapping_sub(bias));
         place.section.is_some().then_some(InModule { module, place })
+    }
+
+    /// By how much a module lies above the addresses that its file asks for.
+    ///
+    /// A page of the file can be mapped twice, as the end of one segment and the start of another; code never is, so
+    /// the nearest mapping of the module's code tells.
+    fn bias(&mut self, module: &Mapping) -> Option<u64> {
+        let of_it = |m: &&Mapping| m.name == module.name && m.is_executable();
+        let code = self.mappings.all().iter().filter(of_it).min_by_key(|m| m.start.abs_diff(module.start));
+        let base = code.unwrap_or(module);
+        let asked = self.symbols.address(&base.name, &base.build_id, base.offset)?;
+        Some(base.start.wrapping_sub(asked))
     }
 
     /// The module that nameless memory right behind it belongs to: its uninitialized data.

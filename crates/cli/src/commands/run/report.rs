@@ -29,7 +29,10 @@ pub fn write(out: &mut impl Write, facts: &Facts, totals: &Totals) -> io::Result
         writeln!(out, "  dropped   {} {words}", grouped(count))?;
     }
     if let Some(other) = &facts.became {
-        writeln!(out, "  exec      it became {other}, which was not recorded: run that, or try --follow")?;
+        writeln!(
+            out,
+            "  exec      it became {other}, which was not recorded: run that, or use --trigger stops"
+        )?;
     }
     if facts.children > 0 {
         let children = grouped(facts.children);

@@ -1,0 +1,361 @@
+//! `sonde run` as users meet it: output, exit status, signals, report, JSON, errors.
+
+#[path = "common/sonde.rs"]
+mod sonde;
+
+use std::io::Read;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use sonde::{Bench, perf_is_allowed, script};
+
+/// A program with one hot function and one hot array, and debug information.
+const HOT: &str = r#"
+#include <stdio.h>
+#include <stdlib.h>
+static unsigned table[4096];
+__attribute__((noinline)) unsigned spin_the_table(unsigned rounds) {
+    unsigned sum = 0;
+    for (unsigned i = 0; i < rounds; i++) {
+        table[i & 4095] += i;
+        sum ^= table[(i * 7) & 4095];
+    }
+    return sum;
+}
+int main(int argc, char **argv) {
+    unsigned rounds = argc > 1 ? strtoul(argv[1], 0, 10) : 100000000;
+    printf("%u\n", spin_the_table(rounds));
+    return 0;
+}
+"#;
+
+#[test]
+fn output_and_status_are_the_programs_own() {
+    let bench = Bench::new();
+    let native = bench.native(&["gzip", "-9", "-c", "lines"]).good();
+    for policy in ["bursts", "always", "counter"] {
+        for record in ["blocks", "addresses", "values"] {
+            let options = ["run", "--quiet", "--policy", policy, "--record", record, "--"];
+            let observed = bench.sonde(&[&options[..], &["gzip", "-9", "-c", "lines"]].concat()).good();
+            assert!(observed.out == native.out, "{policy} {record}");
+            assert_eq!(observed.err, "", "{policy} {record}");
+        }
+    }
+    for status in [0, 1, 7, 127, 255] {
+        let done = bench.sonde(&["run", "--", "sh", "-c", &format!("exit {status}")]);
+        assert_eq!(done.status, Some(status));
+    }
+}
+
+#[test]
+fn standard_input_reaches_the_program() {
+    let bench = Bench::new();
+    let mut command = bench.command(env!("CARGO_BIN_EXE_sonde"), &["run", "--quiet", "--", "sort"]);
+    command.stdin(std::fs::File::open(bench.path("lines")).unwrap());
+    let output = command.output().unwrap();
+    assert!(output.stdout == bench.native(&["sort", "lines"]).out);
+}
+
+#[test]
+fn death_by_a_signal_is_passed_on() {
+    let bench = Bench::new();
+    for signal in [6, 9, 11, 13, 15] {
+        let done = bench.sonde(&["run", "--quiet", "--", "sh", "-c", &format!("kill -{signal} $$")]);
+        assert_eq!((done.status, done.signal), (None, Some(signal)));
+    }
+    let (_, report) = bench.report(&[], &["sh", "-c", "kill -15 $$"]);
+    assert_eq!(report["exit"]["signal"], 15);
+}
+
+#[test]
+fn signals_sent_to_sonde_reach_the_program() {
+    let bench = Bench::new();
+    let program = "trap 'echo caught; exit 3' TERM; echo ready; while :; do sleep 0.05; done";
+    for signal in ["TERM", "INT", "USR1"] {
+        let program = program.replace("TERM", signal);
+        let mut child = bench
+            .command(env!("CARGO_BIN_EXE_sonde"), &["run", "--quiet", "--", "sh", "-c", &program])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut out = child.stdout.take().unwrap();
+        let mut ready = [0; 6];
+        out.read_exact(&mut ready).unwrap();
+        let kill = bench.native(&["kill", &format!("-{signal}"), &child.id().to_string()]);
+        assert_eq!(kill.status, Some(0));
+        let mut rest = String::new();
+        out.read_to_string(&mut rest).unwrap();
+        assert_eq!((rest.trim(), child.wait().unwrap().code()), ("caught", Some(3)), "{signal}");
+    }
+}
+
+/// The state letter of a process, as ps shows it.
+fn state(pid: u32) -> char {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(')').and_then(|(_, rest)| rest.trim_start().chars().next()).unwrap_or('?')
+}
+
+#[test]
+fn sonde_stops_and_goes_on_with_the_program() {
+    let bench = Bench::new();
+    let program = "kill -STOP $$; echo went on";
+    let mut child = bench
+        .command(env!("CARGO_BIN_EXE_sonde"), &["run", "--quiet", "--", "sh", "-c", program])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while state(child.id()) != 'T' {
+        assert!(Instant::now() < deadline, "sonde did not stop with the program");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    bench.native(&["kill", "-CONT", &child.id().to_string()]).good();
+    let pid = child.id().to_string();
+    // If it hangs, end it rather than the test run: the assertion below then fails.
+    let guard = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_secs(60));
+        let _ = std::process::Command::new("pkill").args(["-KILL", "-P", &pid]).status();
+    });
+    let mut text = String::new();
+    child.stdout.take().unwrap().read_to_string(&mut text).unwrap();
+    assert_eq!((text.trim(), child.wait().unwrap().code()), ("went on", Some(0)));
+    drop(guard);
+}
+
+#[test]
+fn the_program_inherits_what_sonde_inherited() {
+    let bench = Bench::new();
+    let look = "grep Sig /proc/self/status";
+    for before in ["", "trap '' PIPE; ", "trap '' INT CHLD; ", "trap '' HUP TSTP; "] {
+        let native = bench.native(&["sh", "-c", &format!("{before}{look}")]);
+        let exe = env!("CARGO_BIN_EXE_sonde");
+        let line = format!("{before}exec {exe} run --quiet --burst 0 -- {look}");
+        let observed = bench.native(&["sh", "-c", &line]);
+        // The trigger signal has a handler while the program runs; everything else is as it was.
+        let without = |text: String| -> Vec<String> {
+            text.lines().filter(|l| !l.starts_with("SigCgt")).map(String::from).collect()
+        };
+        assert_eq!(without(observed.text()), without(native.text()), "{before}");
+    }
+}
+
+#[test]
+fn the_report_names_hot_code_and_data() {
+    let bench = Bench::new();
+    let program = bench.compile("hot", HOT, &["-O1", "-g"]);
+    let (done, report) = bench.report(&["--period", "2ms"], &[program.to_str().unwrap(), "100000000"]);
+    assert_eq!(done.status, Some(0));
+    assert_eq!(done.err, "");
+    let bursts = report["bursts"].as_u64().unwrap();
+    assert!(bursts > 3, "{report}");
+    assert_eq!(report["error"], serde_json::Value::Null);
+    let code = report["hot_code"].as_array().unwrap();
+    let spin: f64 = code
+        .iter()
+        .filter(|hot| hot["function"] == "spin_the_table")
+        .map(|hot| hot["own_share"].as_f64().unwrap())
+        .sum();
+    assert!(spin > 0.9, "{report}");
+    let line = code[0]["line"].as_u64().unwrap();
+    assert!((5..=10).contains(&line) && code[0]["file"].as_str().unwrap().ends_with("hot.c"), "{report}");
+    let data = report["hot_data"].as_array().unwrap();
+    let ours = data.iter().filter(|hot| hot["module"] == program.to_str().unwrap());
+    let share: f64 = ours.map(|hot| hot["own_share"].as_f64().unwrap()).sum();
+    assert!(share > 0.8, "{report}");
+    assert!(data.iter().any(|hot| hot["section"] == ".bss" && hot["variable"] == "table"), "{report}");
+    let text = bench.sonde(&["run", "--", program.to_str().unwrap()]).good().err;
+    for word in ["trigger", "probe", "recorded", "overhead", "events", "spin_the_table", "hot.c:", ":.bss"] {
+        assert!(text.contains(word), "{word}: {text}");
+    }
+}
+
+#[test]
+fn stripped_programs_degrade_to_module_and_offset() {
+    let bench = Bench::new();
+    let program = bench.compile("hot", HOT, &["-O1", "-s"]);
+    let (_, report) = bench.report(&["--policy", "always"], &[program.to_str().unwrap(), "1000000"]);
+    let place = report["hot_code"][0]["place"].as_str().unwrap();
+    assert!(place.starts_with("hot+0x"), "{place}");
+}
+
+#[test]
+fn everything_is_counted_when_everything_is_recorded() {
+    let bench = Bench::new();
+    let program = bench.compile("hot", HOT, &["-O1"]);
+    let run = |rounds: &str| {
+        let (done, report) = bench.report(&["--policy", "always"], &[program.to_str().unwrap(), rounds]);
+        assert_eq!(done.status, Some(0));
+        assert_eq!(report["share_cpu"], 1.0);
+        let count = |key: &str| report[key].as_u64().unwrap();
+        (count("instructions"), count("loads"), count("stores"))
+    };
+    // What a round costs is a whole number, the same for every round; the rest is the same for both runs, nearly: the
+    // start of a program depends on its addresses.
+    let (few, many) = (run("100000"), run("1100000"));
+    let per_round = |few: u64, many: u64| (many - few) as f64 / 1e6;
+    let close = |value: f64| (value - value.round()).abs() < 0.01;
+    let (instructions, loads, stores) =
+        (per_round(few.0, many.0), per_round(few.1, many.1), per_round(few.2, many.2));
+    assert!(close(instructions) && close(loads) && close(stores), "{instructions} {loads} {stores}");
+    assert_eq!((loads.round(), stores.round()), (2.0, 1.0));
+}
+
+#[test]
+fn every_trigger_works_and_says_so() {
+    let bench = Bench::new();
+    let program = bench.compile("hot", HOT, &["-O1"]);
+    let all = ["stops", "perf", "timer"];
+    let triggers = if perf_is_allowed(&bench) { all.to_vec() } else { vec!["stops", "timer"] };
+    for trigger in triggers {
+        let (_, report) = bench.report(&["--trigger", trigger], &[program.to_str().unwrap()]);
+        assert_eq!(report["trigger"], trigger);
+        assert!(report["bursts"].as_u64().unwrap() > 2, "{report}");
+        assert!(report["instructions"].as_u64().unwrap() > 1000, "{report}");
+    }
+}
+
+#[test]
+fn a_rate_is_kept() {
+    let bench = Bench::new();
+    let program = bench.compile("hot", HOT, &["-O1"]);
+    let share = |rate: &str| {
+        let (_, report) = bench.report(&["--rate", rate], &[program.to_str().unwrap(), "700000000"]);
+        report["share_cpu"].as_f64().unwrap()
+    };
+    let (low, high) = (share("1%"), share("30%"));
+    // Machines are shared, and bursts are measured in wall time: only the order of magnitude is certain.
+    assert!(low < 0.1 && high > 0.05 && low < high, "{low} {high}");
+}
+
+#[test]
+fn the_trigger_alone_records_nothing() {
+    let bench = Bench::new();
+    let program = bench.compile("hot", HOT, &["-O1"]);
+    let (_, report) = bench.report(&["--burst", "0"], &[program.to_str().unwrap()]);
+    assert_eq!((&report["bursts"], &report["events"]), (&0.into(), &0.into()));
+    assert!(report["triggers"].as_u64().unwrap() > 2);
+}
+
+#[test]
+fn less_detail_means_less_log() {
+    let bench = Bench::new();
+    let bytes = |record: &str| {
+        let options = ["--policy", "always", "--record", record];
+        let (_, report) = bench.report(&options, &["gzip", "-c", "lines"]);
+        report["log_bytes"].as_u64().unwrap()
+    };
+    let (blocks, addresses, values) = (bytes("blocks"), bytes("addresses"), bytes("values"));
+    assert!(blocks < addresses && addresses < values, "{blocks} {addresses} {values}");
+}
+
+#[test]
+fn json_can_replace_the_report() {
+    let bench = Bench::new();
+    let done = bench.sonde(&["run", "--json", "--", "true"]).good();
+    let report: serde_json::Value = serde_json::from_str(&done.err).unwrap();
+    assert_eq!(report["program"][0], "true");
+    for key in [
+        "exit",
+        "trigger",
+        "loader",
+        "bursts",
+        "instructions",
+        "blocks",
+        "loads",
+        "stores",
+        "events",
+        "share_cpu",
+        "cpu_seconds",
+        "drops",
+        "hot_code",
+        "hot_data",
+        "memory",
+    ] {
+        assert!(report.get(key).is_some(), "{key}");
+    }
+}
+
+#[test]
+fn a_program_that_becomes_another_is_followed_or_told() {
+    let bench = Bench::new();
+    let program = bench.compile("hot", HOT, &["-O1"]);
+    let line = format!("exec {} 200000000", program.display());
+    let followed = bench.sonde(&["run", "--", "sh", "-c", &line]).good();
+    assert!(followed.err.contains("spin_the_table") && !followed.err.contains("became"), "{}", followed.err);
+    let lost = bench.sonde(&["run", "--trigger", "timer", "--", "sh", "-c", &line]).good();
+    assert!(lost.err.contains("became"), "{}", lost.err);
+}
+
+#[test]
+fn errors_say_what_to_do() {
+    let bench = Bench::new();
+    script(&bench.path("plain"), "text", 0o644);
+    script(&bench.path("odd"), "\x00\x01\x02 no program", 0o755);
+    script(&bench.path("loop"), &format!("#!{}\n", bench.path("loop").display()), 0o755);
+    let mut elf = std::fs::read("/proc/self/exe").unwrap();
+    elf[18] = 183; // AArch64
+    std::fs::write(bench.path("arm"), &elf[..4096]).unwrap();
+    bench.native(&["chmod", "+x", "arm"]).good();
+    let cases: [(&str, i32, &str); 7] = [
+        ("no-such-program", 127, "no such program"),
+        ("./no-such-program", 127, "no such program"),
+        ("./plain", 126, "chmod +x"),
+        ("./", 126, "not executable"),
+        ("./odd", 126, "not an x86-64"),
+        ("./arm", 126, "another machine"),
+        ("./loop", 126, "interpreter"),
+    ];
+    for (program, status, words) in cases {
+        let done = bench.sonde(&["run", "--", program]);
+        assert_eq!(done.status, Some(status), "{program}: {}", done.err);
+        assert!(done.err.contains(words), "{program}: {}", done.err);
+        assert_eq!(done.err.lines().count(), 1, "{program}: {}", done.err);
+    }
+}
+
+#[test]
+fn usage_is_checked() {
+    let bench = Bench::new();
+    let wrong: [&[&str]; 9] = [
+        &["run"],
+        &["run", "--policy", "sometimes", "--", "true"],
+        &["run", "--period", "10", "--", "true"],
+        &["run", "--burst", "x", "--", "true"],
+        &["run", "--burst", "1:2", "--", "true"],
+        &["run", "--policy", "always", "--burst", "5", "--", "true"],
+        &["run", "--policy", "counter", "--period", "1ms", "--", "true"],
+        &["run", "--rate", "1%", "--period", "1ms", "--", "true"],
+        &["run", "--max-memory", "1K", "--", "true"],
+    ];
+    for args in wrong {
+        let done = bench.sonde(args);
+        assert_eq!(done.status, Some(2), "{args:?}: {}", done.err);
+        assert!(!done.err.is_empty() && done.out.is_empty(), "{args:?}");
+    }
+}
+
+#[test]
+fn a_trace_that_cannot_be_written_stops_before_the_program_runs() {
+    let bench = Bench::new();
+    let done = bench.sonde(&["run", "-o", "/no/such/folder/trace", "--", "touch", "ran"]);
+    assert!(done.status != Some(0) && done.err.contains("/no/such/folder/trace"), "{}", done.err);
+    assert!(!bench.path("ran").exists());
+}
+
+#[test]
+fn doctor_tries_everything() {
+    let bench = Bench::new();
+    let done = bench.sonde(&["doctor"]).good();
+    for subject in [
+        "kernel",
+        "perf events",
+        "CPU timers",
+        "ptrace",
+        "shared memory",
+        "low memory",
+        "/proc",
+        "a whole run",
+    ] {
+        assert!(done.text().contains(subject), "{subject}: {}", done.text());
+    }
+}

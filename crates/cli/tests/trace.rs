@@ -1,0 +1,166 @@
+//! `sonde trace`: what is recorded comes back, is consistent, and survives damage.
+
+#[path = "common/sonde.rs"]
+mod sonde;
+
+use sonde::Bench;
+
+/// Stores and loads a known sequence of values at known places.
+const KNOWN: &str = r#"
+#include <stdio.h>
+static volatile unsigned long cells[64];
+int main(void) {
+    printf("%p\n", (void *)cells);
+    fflush(stdout);
+    for (unsigned long i = 0; i < 64; i++) cells[i] = i * i + 1000003;
+    unsigned long sum = 0;
+    for (unsigned long i = 0; i < 64; i++) sum += cells[63 - i];
+    printf("%lu\n", sum);
+    return 0;
+}
+"#;
+
+fn record(bench: &Bench, options: &[&str], program: &[&str]) -> Vec<u8> {
+    let args = [&["trace", "record", "-o", "t"], options, &["--"], program].concat();
+    bench.sonde(&args).good().out
+}
+
+#[test]
+fn known_addresses_and_values_come_back_exactly() {
+    let bench = Bench::new();
+    let program = bench.compile("known", KNOWN, &["-O1"]);
+    let out = record(&bench, &["--policy", "always"], &[program.to_str().unwrap()]);
+    let out = String::from_utf8(out).unwrap();
+    let base = u64::from_str_radix(out.lines().next().unwrap().trim_start_matches("0x"), 16).unwrap();
+    let dump = bench.sonde(&["trace", "replay", "--dump", "t"]).good().text();
+    let touched = |access: &str| -> Vec<(u64, u64)> {
+        let line = |l: &str| {
+            let word = |name: &str| l.split(' ').skip_while(|w| *w != name).nth(1).map(String::from);
+            let hex = |text: String| u64::from_str_radix(text.trim_start_matches("0x"), 16).ok();
+            Some((hex(word("address")?)?, hex(word("value")?)?))
+        };
+        let inside = |(address, _): &(u64, u64)| (base..base + 512).contains(address);
+        dump.lines().filter(|l| l.starts_with(access)).filter_map(line).filter(inside).collect()
+    };
+    let value = |i: u64| i * i + 1_000_003;
+    let stored: Vec<(u64, u64)> = (0..64).map(|i| (base + 8 * i, value(i))).collect();
+    let loaded: Vec<(u64, u64)> = (0..64).rev().map(|i| (base + 8 * i, value(i))).collect();
+    assert_eq!(touched("store"), stored);
+    assert_eq!(touched("load"), loaded);
+}
+
+#[test]
+fn live_and_replayed_counts_are_the_same() {
+    let bench = Bench::new();
+    for options in [["--policy", "always"], ["--period", "1ms"]] {
+        let args = [&["-o", "t"], &options[..]].concat();
+        let (done, live) = bench.report(&args, &["gzip", "-c", "lines"]);
+        assert_eq!(done.status, Some(0));
+        let replayed = bench.sonde(&["trace", "replay", "--json", "t"]).good();
+        assert_eq!(replayed.err, "");
+        let replayed: serde_json::Value = serde_json::from_slice(&replayed.out).unwrap();
+        for key in ["bursts", "runs", "blocks", "instructions", "loads", "stores", "events"] {
+            assert_eq!(live[key], replayed[key], "{key}");
+        }
+        assert!(live["events"].as_u64().unwrap() > 0);
+    }
+}
+
+#[test]
+fn traces_are_consistent() {
+    let bench = Bench::new();
+    let programs: [&[&str]; 4] = [
+        &["gzip", "-c", "lines"],
+        &["sort", "-n", "lines"],
+        &["sh", "-c", "for i in 1 2 3; do echo $i; done | wc -l"],
+        &["awk", "{ n += length($1) } END { print n }", "lines"],
+    ];
+    for program in programs {
+        for options in [&["--policy", "always"][..], &["--period", "1ms", "--record", "addresses"]] {
+            record(&bench, options, program);
+            let checked = bench.sonde(&["trace", "check", "t"]);
+            assert_eq!(checked.status, Some(0), "{program:?} {options:?}: {}{}", checked.text(), checked.err);
+            assert!(!checked.text().contains("trouble"), "{}", checked.text());
+        }
+    }
+}
+
+#[test]
+fn info_tells_what_is_in_it() {
+    let bench = Bench::new();
+    record(&bench, &["--policy", "always", "--record", "blocks"], &["gzip", "-c", "lines"]);
+    let info = bench.sonde(&["trace", "info", "--mappings", "t"]).good().text();
+    for words in
+        ["gzip -c lines", "always, blocks", "with status 0", "descriptions", "log", "r-xp", "[stack]"]
+    {
+        assert!(info.contains(words), "{words}: {info}");
+    }
+    assert!(!info.contains("trouble"), "{info}");
+}
+
+#[test]
+fn a_truncated_trace_gives_what_is_whole_and_says_so() {
+    let bench = Bench::new();
+    record(&bench, &["--policy", "always"], &["gzip", "-c", "lines"]);
+    let whole = std::fs::read(bench.path("t")).unwrap();
+    let count = |name: &str| -> (u64, String) {
+        let done = bench.sonde(&["trace", "replay", "--json", name]).good();
+        let counts: serde_json::Value = serde_json::from_slice(&done.out).unwrap();
+        (counts["events"].as_u64().unwrap(), done.err)
+    };
+    let (all, _) = count("t");
+    let mut last = 0;
+    for percent in [20, 50, 90, 99] {
+        std::fs::write(bench.path("cut"), &whole[..whole.len() * percent / 100]).unwrap();
+        let (events, told) = count("cut");
+        assert!(told.contains("cut off"), "{told}");
+        assert!(last <= events && events < all, "{percent} % of the file: {events} of {all} events");
+        last = events;
+        assert_eq!(bench.sonde(&["trace", "check", "cut"]).status, Some(0));
+    }
+    assert!(last > 0);
+}
+
+#[test]
+fn damage_is_found_and_the_rest_is_read() {
+    let bench = Bench::new();
+    record(&bench, &["--policy", "always"], &["gzip", "-c", "lines"]);
+    let mut bytes = std::fs::read(bench.path("t")).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 0x40;
+    std::fs::write(bench.path("bad"), &bytes).unwrap();
+    let checked = bench.sonde(&["trace", "check", "bad"]);
+    assert_eq!(checked.status, Some(1), "{}", checked.text());
+    assert!(checked.text().contains("checksum"), "{}", checked.text());
+    let replayed = bench.sonde(&["trace", "replay", "bad"]).good();
+    assert!(replayed.err.contains("damaged at byte"), "{}", replayed.err);
+}
+
+#[test]
+fn other_files_are_refused() {
+    let bench = Bench::new();
+    std::fs::write(bench.path("newer"), b"SONDETRC\x63\0\0\0\0\0\0\0").unwrap();
+    std::fs::write(bench.path("empty"), b"").unwrap();
+    for (file, words) in
+        [("lines", "not a trace"), ("empty", "not a trace"), ("newer", "version 99"), ("none", "cannot open")]
+    {
+        for command in ["info", "replay", "check"] {
+            let done = bench.sonde(&["trace", command, file]);
+            assert_eq!(done.status, Some(2), "{command} {file}");
+            assert!(done.err.contains(words), "{command} {file}: {}", done.err);
+        }
+    }
+}
+
+#[test]
+fn what_was_recorded_is_kept_when_the_program_crashes() {
+    let bench = Bench::new();
+    let program = bench.compile("crash", "int main(void) { volatile int *p = 0; return *p; }", &["-O1"]);
+    let args = ["trace", "record", "--policy", "always", "-o", "t", "--", program.to_str().unwrap()];
+    let done = bench.sonde(&args);
+    assert_eq!((done.status, done.signal), (None, Some(11)));
+    let info = bench.sonde(&["trace", "info", "t"]).good().text();
+    assert!(info.contains("by signal 11"), "{info}");
+    let checked = bench.sonde(&["trace", "check", "t"]);
+    assert_eq!(checked.status, Some(0), "{}", checked.text());
+}
