@@ -9,28 +9,34 @@ use crate::key::Key;
 /// Blocks between two rounds of putting out cold values: few at first, more as the hot ones have been found.
 const SHORTEST: u32 = 2;
 const LONGEST: u32 = 512;
+/// Places, as a power of two: the size that measured best; see the design page.
+const BITS: u32 = 12;
+const PLACES: usize = 1 << BITS;
 
 /// The table of hot values.
 #[derive(Debug)]
 pub(crate) struct Filter<K> {
-    /// Values and counts; a count of 0 is a free place.
-    entries: Vec<(K, u64)>,
-    /// How far a 64-bit hash is shifted to give an index.
-    shift: u32,
+    /// Values, and their counts; a count of 0 is a free place. Apart: one array of pairs measured slower.
+    values: Box<[K; PLACES]>,
+    counts: Box<[u64; PLACES]>,
     /// Blocks until cold values are put out, and between two such rounds.
     wait: u32,
     interval: u32,
 }
 
 impl<K: Key> Filter<K> {
-    /// An empty table of `1 << bits` places.
-    pub fn new(bits: u32) -> Self {
-        let entries = vec![(K::default(), 0); 1 << bits];
-        Filter { entries, shift: 64 - bits, wait: 0, interval: SHORTEST }
+    /// An empty table.
+    pub fn new() -> Self {
+        Filter {
+            values: Box::new([K::default(); PLACES]),
+            counts: Box::new([0; PLACES]),
+            wait: 0,
+            interval: SHORTEST,
+        }
     }
 
     pub fn bytes(&self) -> usize {
-        self.entries.capacity() * size_of::<(K, u64)>()
+        PLACES * (size_of::<K>() + size_of::<u64>())
     }
 
     /// Looks for new hot values soon: to be called when blocks come this way again.
@@ -44,7 +50,7 @@ impl<K: Key> Filter<K> {
         displaced.clear();
         if self.wait > 0 {
             self.wait -= 1;
-            return count_hot(keys, &mut self.entries, self.shift, missed);
+            return count_hot(keys, &self.values, &mut self.counts, missed);
         }
         self.put_out_cold(displaced);
         self.wait = self.interval;
@@ -56,12 +62,12 @@ impl<K: Key> Filter<K> {
     fn admit(&mut self, keys: &[K], missed: &mut [K]) -> usize {
         let mut left = 0;
         for &key in keys {
-            let entry = &mut self.entries[(key.mix() >> self.shift) as usize];
-            if entry.1 == 0 {
-                entry.0 = key;
+            let at = place(key);
+            if self.counts[at] == 0 {
+                self.values[at] = key;
             }
-            if entry.0 == key {
-                entry.1 += 1;
+            if self.values[at] == key {
+                self.counts[at] += 1;
             } else {
                 missed[left] = key;
                 left += 1;
@@ -72,30 +78,41 @@ impl<K: Key> Filter<K> {
 
     /// Frees the places of values that came less than half as often as the mean.
     fn put_out_cold(&mut self, displaced: &mut Vec<(K, u64)>) {
-        let total: u64 = self.entries.iter().fold(0, |sum, entry| sum.saturating_add(entry.1));
-        let few = total / (2 * self.entries.len() as u64);
-        let cold = self.entries.iter_mut().filter(|entry| entry.1 > 0 && entry.1 <= few);
-        displaced.extend(cold.map(std::mem::take));
+        let total: u64 = self.counts.iter().fold(0, |sum, &count| sum.saturating_add(count));
+        let few = total / (2 * PLACES as u64);
+        displaced.extend(self.take_up_to(few));
     }
 
     /// Takes out everything.
     pub fn drain(&mut self) -> Vec<(K, u64)> {
         self.wake();
-        self.entries.iter_mut().filter(|entry| entry.1 > 0).map(std::mem::take).collect()
+        self.take_up_to(u64::MAX).collect()
+    }
+
+    /// Takes out the values that were counted at most `most` times.
+    fn take_up_to(&mut self, most: u64) -> impl Iterator<Item = (K, u64)> {
+        let entries = self.values.iter().zip(self.counts.iter_mut());
+        let taken = entries.filter(move |(_, count)| **count > 0 && **count <= most);
+        taken.map(|(&value, count)| (value, std::mem::take(count)))
     }
 }
 
-/// Raises the counts of the `keys` that have an entry and copies the others to `out`; how many these are. No branch
-/// depends on the outcome.
+/// Where a value is, if it is there.
+#[inline(always)]
+fn place<K: Key>(key: K) -> usize {
+    (key.mix() >> (64 - BITS)) as usize
+}
+
+/// Raises the counts of the `keys` that are among the `values` and copies the others to `out`; how many these are. No
+/// branch depends on the outcome.
 #[inline(never)]
-fn count_hot<K: Key>(keys: &[K], entries: &mut [(K, u64)], shift: u32, out: &mut [K]) -> usize {
-    assert!(out.len() >= keys.len() && entries.len() as u64 > u64::MAX >> shift);
+fn count_hot<K: Key>(keys: &[K], values: &[K; PLACES], counts: &mut [u64; PLACES], out: &mut [K]) -> usize {
+    assert!(out.len() >= keys.len());
     let mut left = 0;
     for &key in keys {
-        // SAFETY: a hash shifted by `shift` is at most `u64::MAX >> shift`, and there are more entries than that.
-        let entry = unsafe { entries.get_unchecked_mut((key.mix() >> shift) as usize) };
-        let hit = entry.0 == key;
-        entry.1 += u64::from(hit);
+        let at = place(key);
+        let hit = values[at] == key;
+        counts[at] += u64::from(hit);
         // SAFETY: `left` grows by at most one per key, so here it is below `keys.len()`.
         *unsafe { out.get_unchecked_mut(left) } = key;
         left += usize::from(!hit);
@@ -110,7 +127,7 @@ mod tests {
 
     #[test]
     fn nothing_is_lost_and_the_hot_ones_stay() {
-        let mut filter = Filter::<u64>::new(4);
+        let mut filter = Filter::<u64>::new();
         let (mut missed, mut displaced, mut counts) = ([0; 64], Vec::new(), BTreeMap::new());
         let mut exact = BTreeMap::new();
         let mut missed_late = 0;

@@ -17,9 +17,8 @@ use unlimited::Unlimited;
 use crate::config::Buffer;
 use crate::key::Key;
 
-/// Bytes of the automatic table and places of the automatic filter: the sizes that measured best; see the design page.
+/// Bytes of the automatic table: the size that measured best; see the design page.
 const AUTO_BYTES: usize = 64 << 10;
-const AUTO_FILTER_BITS: u32 = 10;
 
 /// What stands before the tree.
 #[derive(Debug)]
@@ -60,7 +59,7 @@ impl<K: Key> Front<K> {
             Buffer::None => Front::None,
             Buffer::Auto if roomy => Front::Auto(Auto {
                 table: Table::new(AUTO_BYTES),
-                filter: Filter::new(AUTO_FILTER_BITS),
+                filter: Filter::new(),
                 chooser: Chooser::new(K::DIMS),
             }),
             Buffer::Auto => Front::None,

@@ -66,26 +66,28 @@ impl<C: Code> Queue<C> {
 
 impl<C: Code> Core<C> {
     /// Counts a block of single events, at most as many as the queue holds. Returns the slots visited.
-    pub fn count_single(&mut self, codes: impl ExactSizeIterator<Item = C>, queue: &mut Queue<C>) -> usize {
-        self.count::<false>(codes.map(|code| (code, 1)), queue)
+    pub fn count_single<E>(&mut self, events: &[E], code: impl Fn(&E) -> C, queue: &mut Queue<C>) -> usize {
+        self.count::<false, E>(events, |event| (code(event), 1), queue)
     }
 
     /// Counts a block of weighted events, at most as many as the queue holds. Returns the slots visited.
-    pub fn count_weighted(
+    pub fn count_weighted<E>(
         &mut self,
-        events: impl ExactSizeIterator<Item = (C, u64)>,
+        events: &[E],
+        code_and_weight: impl Fn(&E) -> (C, u64),
         queue: &mut Queue<C>,
     ) -> usize {
-        self.count::<true>(events, queue)
+        self.count::<true, E>(events, code_and_weight, queue)
     }
 
-    fn count<const WEIGHTED: bool>(
+    fn count<const WEIGHTED: bool, E>(
         &mut self,
-        events: impl ExactSizeIterator<Item = (C, u64)>,
+        events: &[E],
+        read: impl Fn(&E) -> (C, u64),
         queue: &mut Queue<C>,
     ) -> usize {
         let mut visits = events.len();
-        let mut left = self.enter::<WEIGHTED>(events, queue.parts(visits));
+        let mut left = self.enter::<WEIGHTED, E>(events, read, queue.parts(visits));
         self.top_is_flat = left * FLAT <= visits;
         while left > 0 {
             visits += left;
@@ -101,9 +103,10 @@ impl<C: Code> Core<C> {
         visits
     }
 
-    fn enter<const WEIGHTED: bool>(
+    fn enter<const WEIGHTED: bool, E>(
         &mut self,
-        events: impl ExactSizeIterator<Item = (C, u64)>,
+        events: &[E],
+        read: impl Fn(&E) -> (C, u64),
         passing: Passing<'_, C>,
     ) -> usize {
         let root = self.root;
@@ -111,12 +114,12 @@ impl<C: Code> Core<C> {
             Some(top) => {
                 let entry = Entry { start: top.start, shift: top.level * self.step, limit: self.limit, root };
                 if self.top_is_flat {
-                    enter_flat_top::<C, WEIGHTED>(events, &mut top.slots, entry, passing)
+                    enter_flat_top::<C, E, WEIGHTED>(events, read, &mut top.slots, entry, passing)
                 } else {
-                    enter_top::<C, WEIGHTED>(events, &mut top.slots, entry, passing)
+                    enter_top::<C, E, WEIGHTED>(events, read, &mut top.slots, entry, passing)
                 }
             }
-            None => enter_root::<C, WEIGHTED>(events, root, passing),
+            None => enter_root::<C, E, WEIGHTED>(events, read, root, passing),
         }
     }
 
@@ -209,24 +212,25 @@ struct Entry<C> {
 type TopSlots = [u32; 1 << 12];
 
 #[inline(never)]
-fn enter_top<C: Code, const WEIGHTED: bool>(
-    events: impl ExactSizeIterator<Item = (C, u64)>,
+fn enter_top<C: Code, E, const WEIGHTED: bool>(
+    events: &[E],
+    read: impl Fn(&E) -> (C, u64),
     top: &mut TopSlots,
     entry: Entry<C>,
     passing: Passing<'_, C>,
 ) -> usize {
     let Passing { codes, slots, weights, .. } = passing;
-    let len = codes.len();
-    assert!(slots.len() == len && weights.len() == len);
+    let len = events.len();
+    assert!(codes.len() >= len && slots.len() >= len && weights.len() >= len);
     let mut left = 0;
-    for (code, weight) in events.take(len) {
+    for (code, weight) in events.iter().map(read) {
         let digit = code.xor(entry.start).shr_within(entry.shift);
         let (slot, stays) = if digit < C::from_low(top.len() as u64) {
             raise::<WEIGHTED>(&mut top[digit.low() as usize & Top::<C>::MASK as usize], weight, entry.limit)
         } else {
             (entry.root, false)
         };
-        // SAFETY: `left` has grown by at most one per event before this one, and there are at most `len` events.
+        // SAFETY: `left` has grown by at most one per event before this one: it is below `len`.
         unsafe {
             *codes.get_unchecked_mut(left) = code;
             *slots.get_unchecked_mut(left) = slot;
@@ -241,14 +245,15 @@ fn enter_top<C: Code, const WEIGHTED: bool>(
 
 /// The same for streams that nearly all stay in the top: then a predicted branch saves storing what is not needed.
 #[inline(never)]
-fn enter_flat_top<C: Code, const WEIGHTED: bool>(
-    events: impl ExactSizeIterator<Item = (C, u64)>,
+fn enter_flat_top<C: Code, E, const WEIGHTED: bool>(
+    events: &[E],
+    read: impl Fn(&E) -> (C, u64),
     top: &mut TopSlots,
     entry: Entry<C>,
     passing: Passing<'_, C>,
 ) -> usize {
     let mut left = 0;
-    for (code, weight) in events.take(passing.codes.len()) {
+    for (code, weight) in events.iter().map(read) {
         let digit = code.xor(entry.start).shr_within(entry.shift);
         let mut slot = entry.root;
         if digit < C::from_low(top.len() as u64) {
@@ -267,20 +272,20 @@ fn enter_flat_top<C: Code, const WEIGHTED: bool>(
     left
 }
 
-fn enter_root<C: Code, const WEIGHTED: bool>(
-    events: impl ExactSizeIterator<Item = (C, u64)>,
+fn enter_root<C: Code, E, const WEIGHTED: bool>(
+    events: &[E],
+    read: impl Fn(&E) -> (C, u64),
     root: u32,
     passing: Passing<'_, C>,
 ) -> usize {
-    let len = passing.codes.len();
-    for (i, (code, weight)) in events.take(len).enumerate() {
+    for (i, (code, weight)) in events.iter().map(read).enumerate() {
         passing.codes[i] = code;
         passing.slots[i] = root;
         if WEIGHTED {
             passing.weights[i] = weight;
         }
     }
-    len
+    events.len()
 }
 
 #[cfg(test)]

@@ -31,8 +31,9 @@ use fold::Levels;
 use items::Item;
 use schedule::Schedule;
 
-/// A tree with less memory than this has neither top nor automatic front, and works in small blocks.
-const ROOMY: usize = 256 << 10;
+/// A tree with less memory than this for each 8 bytes of a key has neither top nor automatic front, and works in small
+/// blocks: these take two thirds of it, and lines need the rest.
+const ROOMY: usize = 320 << 10;
 /// Events handled at once; small enough for what is under way to stay in the first-level cache.
 const BLOCK: usize = 1024;
 const SMALL_BLOCK: usize = 16;
@@ -79,7 +80,7 @@ impl<K: Key> Tree<K> {
     /// An empty tree.
     pub fn new(config: Config) -> Result<Self, ConfigError> {
         config.validate()?;
-        let roomy = config.max_memory.is_none_or(|max| max >= ROOMY);
+        let roomy = config.max_memory.is_none_or(|max| max >= ROOMY * size_of::<K>().div_ceil(8));
         let block = if roomy { BLOCK } else { SMALL_BLOCK };
         let step = if config.branching.bits() == 3 { 3 } else { 4 };
         let mut tree = Tree {
@@ -172,13 +173,12 @@ impl<K: Key> Tree<K> {
 
     /// Sends single events (at most a block) into the core; the slots visited.
     fn count_keys(&mut self, keys: &[K]) -> usize {
-        self.core.count_single(keys.iter().map(|key| key.encode()), &mut self.queue)
+        self.core.count_single(keys, |key| key.encode(), &mut self.queue)
     }
 
     /// Sends combined events (at most a block) into the core; the slots visited.
     fn count_entries(&mut self, entries: &[(K, u64)]) -> usize {
-        let events = entries.iter().map(|&(key, weight)| (key.encode(), weight));
-        self.core.count_weighted(events, &mut self.queue)
+        self.core.count_weighted(entries, |&(key, weight)| (key.encode(), weight), &mut self.queue)
     }
 
     /// Sends everything that is still buffered into the tree. [`Tree::snapshot`] and [`Tree::merge`] do it themselves.

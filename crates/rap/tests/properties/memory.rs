@@ -69,3 +69,50 @@ fn only_a_limit_that_binds_costs_precision() {
     costs::<sonde_rap::Tree<u64>>();
     costs::<sonde_rap::textbook::TextbookTree<u64>>();
 }
+
+/// Around the sizes from which on a tree has its top and its automatic front, which take most of what there is.
+fn kept_with_a_front<K: Key>() {
+    let keys: Vec<K> = stream(Shape::Random, 60_000, 4).into_iter().map(key).collect();
+    for kib in [255, 256, 319, 320, 512, 640, 960, 1280] {
+        let limit = kib << 10;
+        let mut tree = sonde_rap::Tree::<K>::new(Config::new().eps(0.0001).max_memory(limit)).expect("valid");
+        for part in keys.chunks(1500) {
+            tree.add_slice(part);
+            assert!(tree.memory_bytes() <= limit, "{} bytes, limit {kib} KiB", tree.memory_bytes());
+        }
+        tree.snapshot();
+        assert!(tree.memory_bytes() <= limit, "{} bytes, limit {kib} KiB", tree.memory_bytes());
+    }
+}
+
+#[test]
+fn the_limit_is_kept_with_a_front() {
+    kept_with_a_front::<u32>();
+    kept_with_a_front::<u64>();
+    kept_with_a_front::<u128>();
+    kept_with_a_front::<[u32; 2]>();
+    kept_with_a_front::<[u32; 3]>();
+    kept_with_a_front::<[u64; 2]>();
+    kept_with_a_front::<[u64; 3]>();
+}
+
+/// Six events in ten are one value: however little memory there is, its count must stay at it.
+fn keeps_the_hot_value<S: Subject<u64>>(limit: usize) {
+    const HOT: u64 = 0x7f12_3456_7890;
+    let tail = stream(Shape::Random, 200_000, 5);
+    let keys: Vec<u64> =
+        tail.iter().enumerate().map(|(i, &x)| if i % 5 < 3 { HOT } else { key(x) }).collect();
+    let mut tree = S::start(Config::new().eps(0.01).max_memory(limit));
+    tree.push_all(&keys);
+    let summary = tree.summary();
+    assert!(summary.eps_effective <= 0.02, "{}, {limit} bytes: {}", S::NAME, summary.eps_effective);
+    let hot = summary.hot(0.3);
+    assert_eq!(hot.iter().filter(|one| one.range.lo == HOT && one.range.hi == HOT).count(), 1, "{}", S::NAME);
+}
+
+#[test]
+fn a_hot_value_is_kept_in_little_memory() {
+    for kib in [8, 64, 256, 320] {
+        keeps_the_hot_value::<sonde_rap::Tree<u64>>(kib << 10);
+    }
+}
