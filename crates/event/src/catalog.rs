@@ -132,8 +132,10 @@ impl Catalog {
             segments(&words[HEAD_WORDS..], head.segments as usize).ok_or(bad("its code is cut off"))?;
         let mut plan = Plan::default();
         let mut fetch = |at: u64| {
-            let (start, bytes) =
-                segments.iter().find(|(s, b)| *s <= at && at < s.wrapping_add(b.len() as u64))?;
+            // A jump can lead into the middle of an instruction: the segment that begins there goes first.
+            let begins = segments.iter().find(|(s, b)| *s == at && !b.is_empty());
+            let holds = || segments.iter().find(|(s, b)| at.wrapping_sub(*s) < b.len() as u64);
+            let (start, bytes) = begins.or_else(holds)?;
             bytes.get((at - start) as usize..)
         };
         self.planner.plan(head.pc, head.insns as usize, &mut fetch, &mut plan, &mut NoSink);

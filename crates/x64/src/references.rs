@@ -38,7 +38,7 @@ impl Planner {
             let mut reference = Reference {
                 insn: index,
                 access: Access::Load,
-                size: m.memory_size().size() as u16,
+                size: if repeat == Repeat::Once { m.memory_size() } else { insn.memory_size() }.size() as u16,
                 address: self.address(&operand),
                 value: Value::Unknown,
                 repeat,
