@@ -74,7 +74,40 @@ impl Engine {
     }
 
     /// The program ends: lets the other threads hand over what they logged.
-    pub fn call_in_others(&self, _thread: &Thread) {
-        // Their buffers are read up to the last published record; see `publish`.
+    pub fn call_in_others(&self, thread: &Thread) {
+        self.exiting.store(1, Relaxed);
+        let (pid, me) = (self.pid.load(Relaxed), thread.tid.load(Relaxed));
+        let others = |f: &mut dyn FnMut(&Thread, i32)| {
+            self.pool.for_each(|other| {
+                // SAFETY: contexts are never unmapped; only atomic fields are touched.
+                let other = unsafe { &*other };
+                let tid = other.tid.load(Relaxed);
+                if tid != me && other.active.load(Relaxed) != 0 && process::thread_exists(pid, tid) {
+                    f(other, tid);
+                }
+            });
+        };
+        others(&mut |other, tid| {
+            other.called.store(1, Relaxed);
+            process::send(pid, tid, self.control().config.signal);
+        });
+        // A thread that blocks the signal does not answer; the program's end must not wait for it for long.
+        for _ in 0..200 {
+            let mut waiting = false;
+            others(&mut |other, _| waiting |= other.called.load(Relaxed) != 0);
+            if !waiting {
+                break;
+            }
+            process::yield_now();
+        }
+    }
+
+    /// The program ends: publishes what this thread has logged in whole records.
+    pub fn hand_over(&self, thread: &mut Thread, uc: &signal::Context) {
+        if self.in_cache(uc.regs.rip) && thread.version == crate::cache::RECORDING {
+            thread.log = uc.regs.r8_15[7];
+        }
+        self.publish(thread);
+        thread.called.store(0, Relaxed);
     }
 }

@@ -38,6 +38,8 @@ pub struct Engine {
     pub cache: (u64, u64),
     /// The shape of signal frames.
     pub template: Spin<Option<Template>>,
+    /// Set when the program ends.
+    pub exiting: AtomicU32,
     /// Set when the cache has to be thrown away once no thread is in it.
     pub flush_wanted: AtomicU32,
 }
@@ -142,6 +144,7 @@ pub unsafe fn start(with: Start) -> Option<&'static Engine> {
         probe,
         cache: bounds,
         template: Spin::new(None),
+        exiting: AtomicU32::new(0),
         flush_wanted: AtomicU32::new(0),
     };
     let fresh_pool = fresh.pool.base as u64;

@@ -95,6 +95,8 @@ pub struct Thread {
     pub syscall_pc: u64,
     /// Its number.
     pub syscall_nr: u64,
+    /// Set while the thread is asked to publish its log because the program ends.
+    pub called: AtomicU32,
     /// Set while a child has not yet read its pc from here.
     pub child_waiting: AtomicU32,
     /// The program's pc at which the copy goes on, for signals that come while the engine resumes it.

@@ -54,6 +54,14 @@ extern "C" fn on_trigger(sig: i32, info: *mut signal::Info, uc: *mut Context) {
     let Some(engine) = engine() else { return };
     // SAFETY: the kernel gives a valid block.
     let ours = unsafe { (*info).code } == SI_TIMER || engine.template.lock().is_none();
+    if engine.exiting.load(Relaxed) != 0 {
+        // SAFETY: the context is this thread's own; the kernel gives a valid frame.
+        if let Some(thread) = engine.pool.find(process::gettid()).map(|t| unsafe { &mut *t }) {
+            // SAFETY: as above.
+            engine.hand_over(thread, unsafe { &*uc });
+        }
+        return;
+    }
     if engine.is_resident() && !ours {
         // The program sent it to itself.
         crate::deliver::on_signal(sig, info, uc);

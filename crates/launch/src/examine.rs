@@ -156,10 +156,10 @@ fn ptrace() -> Finding {
         Ok(()) => good("ptrace", scope),
         Err(error) => bad(
             "ptrace",
-            State::Limited,
+            State::Missing,
             format!("{error}; {scope}"),
-            "dynamic programs can be entered with --loader preload; for static ones allow ptrace (containers: \
-             --cap-add SYS_PTRACE or a seccomp profile that allows it; yama: ptrace_scope below 3)",
+            "the probe is placed through ptrace, so allow it (containers: --cap-add SYS_PTRACE or a seccomp profile \
+             that allows it; yama: ptrace_scope below 3)",
         ),
     }
 }

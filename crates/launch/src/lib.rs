@@ -25,7 +25,7 @@ mod timer_grain;
 mod watch;
 
 pub use error::LaunchError;
-pub use options::{Loader, Options, Policy, Trigger};
+pub use options::{Options, Policy, Trigger};
 pub use program::Program;
 pub use serve::{Exit, Outlets, Served, Tap, Totals};
 pub use session::{Session, Setup};

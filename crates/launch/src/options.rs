@@ -37,17 +37,6 @@ pub enum Trigger {
     Timer,
 }
 
-/// How the probe gets into the program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Loader {
-    /// The best this machine allows.
-    Auto,
-    /// Placed at exec through ptrace.
-    Ptrace,
-    /// By the dynamic loader (LD_PRELOAD).
-    Preload,
-}
-
 /// Everything that can be chosen for a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
@@ -57,16 +46,12 @@ pub struct Options {
     pub detail: Detail,
     /// What starts a burst.
     pub trigger: Trigger,
-    /// How the probe gets in.
-    pub loader: Loader,
     /// By how much the period varies at random, in thousandths of it.
     pub random_gap: u32,
     /// Limit on the memory of the probe: code cache, log buffers, descriptions.
     pub max_memory: u64,
     /// Seed of the random gaps.
     pub seed: u64,
-    /// Whether processes that the program starts are recorded as well.
-    pub follow: bool,
 }
 
 /// Default limit on the memory of the probe.
@@ -78,11 +63,9 @@ impl Default for Options {
             policy: Policy::Bursts { period: Duration::from_millis(10), checks: 1000 },
             detail: Detail::Values,
             trigger: Trigger::Auto,
-            loader: Loader::Auto,
             random_gap: 500,
             max_memory: DEFAULT_MEMORY,
             seed: 1,
-            follow: false,
         }
     }
 }

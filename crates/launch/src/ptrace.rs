@@ -2,6 +2,7 @@
 
 use crate::error::{LaunchError, place};
 use libc::{c_long, c_void, pid_t};
+use std::cell::RefCell;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::{io, ptr};
@@ -11,6 +12,8 @@ pub struct Tracee {
     /// Its id.
     pub pid: pid_t,
     memory: File,
+    /// Signals that came while it was being prepared; it gets them when it runs.
+    held: RefCell<Vec<i32>>,
 }
 
 /// Why a process is no longer stopped where we want it.
@@ -28,7 +31,8 @@ impl Tracee {
     /// Takes charge of a child that stopped at exec.
     pub fn new(pid: pid_t) -> Result<Tracee, LaunchError> {
         let memory = File::options().read(true).write(true).open(format!("/proc/{pid}/mem"));
-        Ok(Tracee { pid, memory: memory.map_err(failed("opening the program's memory"))? })
+        let memory = memory.map_err(failed("opening the program's memory"))?;
+        Ok(Tracee { pid, memory, held: RefCell::default() })
     }
 
     /// Reads the registers.
@@ -85,15 +89,26 @@ impl Tracee {
             match self.wait()? {
                 libc::SIGTRAP => return Ok(()),
                 s if pass.contains(&s) => signal = s,
-                s => return Err(LaunchError::Died(format!("signal {s} while the probe started"))),
+                s @ (libc::SIGSEGV | libc::SIGBUS | libc::SIGILL | libc::SIGFPE) => {
+                    return Err(LaunchError::Died(format!("signal {s} while the probe started")));
+                }
+                s => {
+                    signal = 0;
+                    self.held.borrow_mut().push(s);
+                }
             }
         }
     }
 
     fn wait_for(&self, signal: i32) -> Result<(), LaunchError> {
-        match self.wait()? {
-            s if s == signal => Ok(()),
-            s => Err(LaunchError::Died(format!("unexpected signal {s}"))),
+        loop {
+            match self.wait()? {
+                s if s == signal => return Ok(()),
+                s => {
+                    self.held.borrow_mut().push(s);
+                    request(libc::PTRACE_SINGLESTEP, self.pid, 0, 0).map_err(failed("single-stepping"))?;
+                }
+            }
         }
     }
 
@@ -122,5 +137,14 @@ impl Tracee {
     pub fn detach(self) -> Result<(), LaunchError> {
         request(libc::PTRACE_DETACH, self.pid, 0, 0).map_err(failed("detaching"))?;
         Ok(())
+    }
+}
+
+impl Drop for Tracee {
+    fn drop(&mut self) {
+        for signal in self.held.borrow_mut().drain(..) {
+            // SAFETY: passes on a signal that was meant for it.
+            unsafe { libc::kill(self.pid, signal) };
+        }
     }
 }

@@ -1,12 +1,10 @@
 //! The library that is placed into the program under study: entry points, allocator, panic handler; only wiring.
 //!
 //! It has no dependency on any other library, so that it can be mapped into any process by writing its segments there
-//! and applying its relative relocations. Two ways in: Sonde maps it at exec and calls [`sonde_probe_start`], or the
-//! dynamic loader preloads it and runs [`preload::INIT`].
+//! and applying its relative relocations: Sonde maps it at exec and calls [`sonde_probe_start`].
 #![no_std]
 
 mod builtins;
-mod preload;
 
 use sonde_engine::heap::ProbeHeap;
 use sonde_engine::{Start, start};

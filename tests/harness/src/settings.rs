@@ -69,9 +69,6 @@ pub fn draw(mode: Mode, sonde: &Sonde, random: &mut Random) -> Vec<String> {
         Mode::Always(record) => fixed(&["--policy", "always", "--record", record]),
         Mode::Counter => counter(sonde, random),
     };
-    if sonde.offers("--follow", "") && random.once_in(2) {
-        options.push("--follow".into());
-    }
     // Reading what was recorded is the slow part of exhaustive runs; here only the program's own behaviour is compared.
     if sonde.offers("--no-ranges", "") && !random.once_in(8) {
         options.push("--no-ranges".into());
@@ -81,12 +78,6 @@ pub fn draw(mode: Mode, sonde: &Sonde, random: &mut Random) -> Vec<String> {
     }
     if sonde.offers("-o", "") && random.once_in(4) {
         options.extend(fixed(&["-o", "profile.sonde"]));
-    }
-    let loaders: Vec<&str> =
-        ["auto", "ptrace", "preload"].into_iter().filter(|l| sonde.offers("--loader", l)).collect();
-    // `preload` cannot enter static programs; the tests ask for it only through `auto`.
-    if loaders.contains(&"ptrace") && random.once_in(3) {
-        options.extend(fixed(&["--loader", "ptrace"]));
     }
     options
 }

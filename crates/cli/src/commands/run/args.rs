@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use clap::ValueEnum;
 use sonde_event::Detail;
-use sonde_launch::{Loader, Options, Policy, Trigger};
+use sonde_launch::{Options, Policy, Trigger};
 
 use crate::quantity::{parse_duration, parse_part, parse_share, parse_size};
 
@@ -102,17 +102,9 @@ pub struct Recording {
     #[arg(long, value_enum, default_value_t = Record::Values, help_heading = "Recording")]
     pub record: Record,
 
-    /// Record the processes that the program starts as well
-    #[arg(long, help_heading = "Recording")]
-    pub follow: bool,
-
     /// Limit on the memory of the probe inside the program
     #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = parse_size, help_heading = "Recording")]
     pub max_memory: usize,
-
-    /// How the probe gets into the program
-    #[arg(long, value_enum, default_value_t = LoaderName::Auto, help_heading = "Recording")]
-    pub loader: LoaderName,
 
     /// Seed of the random gaps
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Recording")]
@@ -152,17 +144,6 @@ pub enum Record {
     Addresses,
     /// And their values
     Values,
-}
-
-/// How the probe gets in.
-#[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LoaderName {
-    /// The best that this machine allows
-    Auto,
-    /// Placed at exec through ptrace
-    Ptrace,
-    /// By the dynamic loader (LD_PRELOAD)
-    Preload,
 }
 
 /// Length of a burst, and the gap before it in counter mode.
@@ -211,15 +192,9 @@ impl Recording {
                 TriggerName::Perf => Trigger::Perf,
                 TriggerName::Timer => Trigger::Timer,
             },
-            loader: match self.loader {
-                LoaderName::Auto => Loader::Auto,
-                LoaderName::Ptrace => Loader::Ptrace,
-                LoaderName::Preload => Loader::Preload,
-            },
             random_gap: (self.random_gap * 1000.0).round() as u32,
             max_memory: self.max_memory as u64,
             seed: self.seed,
-            follow: self.follow,
         })
     }
 

@@ -36,7 +36,10 @@ pub fn write(out: &mut impl Write, facts: &Facts, totals: &Totals) -> io::Result
     }
     if facts.children > 0 {
         let children = grouped(facts.children);
-        writeln!(out, "  children  {children} processes that it started were not recorded: try --follow")?;
+        writeln!(
+            out,
+            "  children  {children} processes that it started were not recorded: run them themselves"
+        )?;
     }
     if let Some(error) = &facts.error {
         writeln!(out, "  error     in the log: {error}")?;

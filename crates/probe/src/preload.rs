@@ -1,1 +1,0 @@
-//! Coming in through the dynamic loader, where ptrace is forbidden.
