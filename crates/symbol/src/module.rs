@@ -35,6 +35,10 @@ pub struct Module {
 impl Module {
     /// Opens a file, if it is the one with this build-id (or none is known).
     pub fn open(path: &Path, build_id: &[u8], roots: &[PathBuf]) -> Option<Module> {
+        // Devices can be mapped too; opening one can have effects.
+        if !path.metadata().is_ok_and(|m| m.is_file()) {
+            return None;
+        }
         let cache = ReadCache::new(BufReader::new(File::open(path).ok()?));
         let file = object::File::parse(&cache).ok()?;
         let own_id = file.build_id().ok().flatten().unwrap_or(&[]);

@@ -1,0 +1,180 @@
+//! Names from real files: with debug information, without, stripped, with it apart, and wrong ones.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use sonde_symbol::Symbols;
+
+const SOURCE: &str = "\
+int counter[100];
+static int helper(int x) {
+    return x * 3 + counter[x & 63];
+}
+__attribute__((noinline)) int busy_function(int x) {
+    counter[x & 63] += x;
+    return helper(x);
+}
+int main(int argc, char **argv) {
+    (void)argv;
+    return busy_function(argc);
+}
+";
+
+fn run(program: &str, args: &[&str], folder: &Path) -> String {
+    let output = Command::new(program).args(args).current_dir(folder).output().unwrap();
+    assert!(output.status.success(), "{program} {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+struct Built {
+    folder: tempfile::TempDir,
+}
+
+impl Built {
+    fn new(options: &[&str]) -> Built {
+        let built = Built { folder: tempfile::tempdir().unwrap() };
+        std::fs::write(built.path("source.c"), SOURCE).unwrap();
+        let common = ["-O1", "-o", "program", "source.c", "-Wl,--build-id"];
+        run("cc", &[&common[..], options].concat(), built.folder.path());
+        built
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn program(&self) -> String {
+        self.path("program").display().to_string()
+    }
+
+    /// The address of a symbol as the file has it.
+    fn address(&self, name: &str) -> u64 {
+        let table = run("nm", &["program"], self.folder.path());
+        let line = table.lines().find(|l| l.split(' ').nth(2) == Some(name)).unwrap();
+        u64::from_str_radix(line.split(' ').next().unwrap(), 16).unwrap()
+    }
+
+    fn build_id(&self) -> Vec<u8> {
+        let notes = run("readelf", &["-n", "program"], self.folder.path());
+        let id = notes.lines().find_map(|l| l.trim().strip_prefix("Build ID: ")).unwrap();
+        (0..id.len() / 2).map(|i| u8::from_str_radix(&id[2 * i..2 * i + 2], 16).unwrap()).collect()
+    }
+}
+
+/// In these small programs code has the same offset in the file as in memory.
+#[test]
+fn debug_information_gives_function_file_and_line() {
+    let built = Built::new(&["-g"]);
+    let at = built.address("busy_function");
+    let mut symbols = Symbols::new();
+    assert_eq!(symbols.address(&built.program(), &[], at), Some(at));
+    let place = symbols.code(&built.program(), &built.build_id(), at);
+    assert_eq!(place.function.as_deref(), Some("busy_function"));
+    assert!(place.file.unwrap().ends_with("source.c"));
+    assert!((5..=7).contains(&place.line.unwrap()), "{:?}", place.line);
+}
+
+#[test]
+fn inlined_functions_are_told_with_where_they_went() {
+    let built = Built::new(&["-g", "-O2"]);
+    let (at, mut symbols) = (built.address("busy_function"), Symbols::new());
+    let places = (at..at + 64).map(|pc| symbols.code(&built.program(), &[], pc));
+    let inlined = places.filter(|p| p.function.as_deref() == Some("helper")).collect::<Vec<_>>();
+    assert!(!inlined.is_empty());
+    assert!(inlined.iter().all(|p| p.inlined_into.as_deref() == Some("busy_function")), "{inlined:?}");
+}
+
+#[test]
+fn without_debug_information_the_symbol_table_does() {
+    let built = Built::new(&[]);
+    let at = built.address("busy_function");
+    let place = Symbols::new().code(&built.program(), &[], at + 2);
+    assert_eq!((place.function.as_deref(), place.file, place.line), (Some("busy_function"), None, None));
+}
+
+#[test]
+fn stripped_files_give_no_names() {
+    let built = Built::new(&[]);
+    let at = built.address("busy_function");
+    run("strip", &["program"], built.folder.path());
+    assert_eq!(Symbols::new().code(&built.program(), &[], at), sonde_symbol::Place::default());
+}
+
+#[test]
+fn debug_files_apart_are_found_by_build_id() {
+    let built = Built::new(&["-g"]);
+    let (at, id) = (built.address("busy_function"), built.build_id());
+    let rest: String = id[1..].iter().map(|b| format!("{b:02x}")).collect();
+    let folder = built.path(&format!("debug/.build-id/{:02x}", id[0]));
+    std::fs::create_dir_all(&folder).unwrap();
+    let apart = folder.join(format!("{rest}.debug")).display().to_string();
+    run("objcopy", &["--only-keep-debug", "program", &apart], built.folder.path());
+    run("strip", &["program"], built.folder.path());
+    let mut symbols = Symbols::with_debug_roots(vec![built.path("debug")]);
+    let place = symbols.code(&built.program(), &id, at);
+    assert_eq!(place.function.as_deref(), Some("busy_function"));
+    assert!(place.line.is_some());
+}
+
+#[test]
+fn another_build_gives_no_names_rather_than_wrong_ones() {
+    let built = Built::new(&["-g"]);
+    let at = built.address("busy_function");
+    let place = Symbols::new().code(&built.program(), &[1, 2, 3, 4], at);
+    assert_eq!(place, sonde_symbol::Place::default());
+}
+
+#[test]
+fn data_has_a_section_and_a_variable() {
+    let built = Built::new(&[]);
+    let at = built.address("counter");
+    let mut symbols = Symbols::new();
+    for offset in [0, 100, 399] {
+        let place = symbols.data(&built.program(), &[], at + offset);
+        assert_eq!(place.section.as_deref(), Some(".bss"));
+        assert_eq!(place.variable.as_deref(), Some("counter"));
+    }
+    assert_eq!(symbols.data(&built.program(), &[], 1 << 40), sonde_symbol::DataPlace::default());
+}
+
+#[test]
+fn mangled_names_are_made_readable() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = "extern \"C\" int puts(const char *);\nnamespace space { template <typename T> struct Box { \
+                  __attribute__((noinline)) int open(T x) { return x + puts(\"\"); } }; }\n\
+                  int main(int n, char **) { return space::Box<int>().open(n); }\n";
+    std::fs::write(folder.path().join("a.cc"), source).unwrap();
+    if Command::new("c++").arg("--version").output().is_err() {
+        return eprintln!("skipped: there is no C++ compiler");
+    }
+    run("c++", &["-O1", "-o", "a", "a.cc"], folder.path());
+    let table = run("nm", &["a"], folder.path());
+    let line = table.lines().find(|l| l.contains("open")).unwrap();
+    let at = u64::from_str_radix(line.split(' ').next().unwrap(), 16).unwrap();
+    let file = folder.path().join("a").display().to_string();
+    let name = Symbols::new().code(&file, &[], at).function.unwrap();
+    assert_eq!(name, "space::Box<int>::open(int)");
+}
+
+#[test]
+fn nonsense_is_not_opened() {
+    let folder = tempfile::tempdir().unwrap();
+    let own = std::fs::read(std::env::current_exe().unwrap()).unwrap();
+    let mut symbols = Symbols::new();
+    let cases: [(&str, Vec<u8>); 4] = [
+        ("empty", Vec::new()),
+        ("text", b"hello".repeat(100)),
+        ("cut", own[..own.len() / 3].to_vec()),
+        ("holes", own.iter().enumerate().map(|(i, b)| if i % 97 == 0 { 0xff } else { *b }).collect()),
+    ];
+    for (name, bytes) in cases {
+        let path = folder.path().join(name);
+        std::fs::write(&path, bytes).unwrap();
+        for offset in [0, 0x1000, 0x5_0000, u64::MAX] {
+            let _ = symbols.code(path.to_str().unwrap(), &[], offset);
+            let _ = symbols.data(path.to_str().unwrap(), &[], offset);
+        }
+    }
+    let _ = symbols.code("/dev/null", &[], 0);
+    let _ = symbols.code("/", &[], 0);
+}
