@@ -276,6 +276,20 @@ fn json_can_replace_the_report() {
 }
 
 #[test]
+fn every_key_is_documented() {
+    let bench = Bench::new();
+    let (_, report) = bench.report(&["--policy", "always", "--hot", "1%"], &["gzip", "-c", "lines"]);
+    let page =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/run-json.md")).unwrap();
+    let ranges = [&report["hot_code"][0], &report["hot_data"][0]];
+    let nested = ["translation", "memory"].map(|key| &report[key]);
+    let objects = [&report].into_iter().chain(ranges).chain(nested);
+    for key in objects.flat_map(|object| object.as_object().unwrap().keys()) {
+        assert!(page.contains(&format!("`{key}`")), "{key} is missing in docs/run-json.md");
+    }
+}
+
+#[test]
 fn a_program_that_becomes_another_is_followed_or_told() {
     let bench = Bench::new();
     let program = bench.compile("hot", HOT, &["-O1"]);
