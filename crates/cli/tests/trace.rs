@@ -52,9 +52,9 @@ fn known_addresses_and_values_come_back_exactly() {
 #[test]
 fn live_and_replayed_counts_are_the_same() {
     let bench = Bench::new();
-    for options in [["--policy", "always"], ["--period", "1ms"]] {
+    for (options, input) in [(["--policy", "always"], "few"), (["--period", "1ms"], "lines")] {
         let args = [&["-o", "t"], &options[..]].concat();
-        let (done, live) = bench.report(&args, &["gzip", "-c", "lines"]);
+        let (done, live) = bench.report(&args, &["gzip", "-c", input]);
         assert_eq!(done.status, Some(0));
         let replayed = bench.sonde(&["trace", "replay", "--json", "t"]).good();
         assert_eq!(replayed.err, "");
@@ -70,14 +70,17 @@ fn live_and_replayed_counts_are_the_same() {
 fn traces_are_consistent() {
     let bench = Bench::new();
     let programs: [&[&str]; 4] = [
-        &["gzip", "-c", "lines"],
-        &["sort", "-n", "lines"],
+        &["gzip", "-c", "INPUT"],
+        &["sort", "-n", "INPUT"],
         &["sh", "-c", "for i in 1 2 3; do echo $i; done | wc -l"],
-        &["awk", "{ n += length($1) } END { print n }", "lines"],
+        &["awk", "{ n += length($1) } END { print n }", "INPUT"],
     ];
+    let modes: [(&[&str], &str); 2] =
+        [(&["--policy", "always"], "few"), (&["--period", "1ms", "--record", "addresses"], "lines")];
     for program in programs {
-        for options in [&["--policy", "always"][..], &["--period", "1ms", "--record", "addresses"]] {
-            record(&bench, options, program);
+        for (options, input) in modes {
+            let program: Vec<&str> = program.iter().map(|w| if *w == "INPUT" { input } else { w }).collect();
+            record(&bench, options, &program);
             let checked = bench.sonde(&["trace", "check", "t"]);
             assert_eq!(checked.status, Some(0), "{program:?} {options:?}: {}{}", checked.text(), checked.err);
             assert!(!checked.text().contains("trouble"), "{}", checked.text());
@@ -88,10 +91,9 @@ fn traces_are_consistent() {
 #[test]
 fn info_tells_what_is_in_it() {
     let bench = Bench::new();
-    record(&bench, &["--policy", "always", "--record", "blocks"], &["gzip", "-c", "lines"]);
+    record(&bench, &["--policy", "always", "--record", "blocks"], &["gzip", "-c", "few"]);
     let info = bench.sonde(&["trace", "info", "--mappings", "t"]).good().text();
-    for words in
-        ["gzip -c lines", "always, blocks", "with status 0", "descriptions", "log", "r-xp", "[stack]"]
+    for words in ["gzip -c few", "always, blocks", "with status 0", "descriptions", "log", "r-xp", "[stack]"]
     {
         assert!(info.contains(words), "{words}: {info}");
     }
@@ -101,7 +103,7 @@ fn info_tells_what_is_in_it() {
 #[test]
 fn a_truncated_trace_gives_what_is_whole_and_says_so() {
     let bench = Bench::new();
-    record(&bench, &["--policy", "always"], &["gzip", "-c", "lines"]);
+    record(&bench, &["--policy", "always"], &["gzip", "-c", "few"]);
     let whole = std::fs::read(bench.path("t")).unwrap();
     let count = |name: &str| -> (u64, String) {
         let done = bench.sonde(&["trace", "replay", "--json", name]).good();
@@ -124,7 +126,7 @@ fn a_truncated_trace_gives_what_is_whole_and_says_so() {
 #[test]
 fn damage_is_found_and_the_rest_is_read() {
     let bench = Bench::new();
-    record(&bench, &["--policy", "always"], &["gzip", "-c", "lines"]);
+    record(&bench, &["--policy", "always"], &["gzip", "-c", "few"]);
     let mut bytes = std::fs::read(bench.path("t")).unwrap();
     let middle = bytes.len() / 2;
     bytes[middle] ^= 0x40;
