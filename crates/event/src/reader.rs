@@ -275,7 +275,7 @@ pub struct Counts {
 impl Counts {
     /// Blocks and references together.
     pub fn events(&self) -> u64 {
-        self.blocks + self.loads + self.stores
+        self.blocks.saturating_add(self.loads).saturating_add(self.stores)
     }
 }
 
@@ -297,14 +297,15 @@ impl Reader for Count {
         c.blocks += u64::from(run.path.blocks);
         c.instructions += run.instructions();
         if !run.superblock.has_special {
-            c.loads += u64::from(run.path.loads);
-            c.stores += u64::from(run.path.refs - run.path.loads);
+            c.loads = c.loads.saturating_add(u64::from(run.path.loads));
+            c.stores = c.stores.saturating_add(u64::from(run.path.refs - run.path.loads));
             return;
         }
+        // A damaged log can claim any number of repetitions.
         for r in run.references() {
             match r.access {
-                Access::Load => c.loads += r.count,
-                Access::Store => c.stores += r.count,
+                Access::Load => c.loads = c.loads.saturating_add(r.count),
+                Access::Store => c.stores = c.stores.saturating_add(r.count),
             }
             c.without_address += u64::from(r.address.is_none());
         }

@@ -79,7 +79,10 @@ impl Planner {
         let mut at = pc;
         let mut jumps = 0;
         'segment: loop {
-            let Some(bytes) = fetch(at) else { return self.stop(plan, sink, ExitKind::Native, at) };
+            // No bytes are no code: without this, an empty answer would be asked for again for ever.
+            let Some(bytes) = fetch(at).filter(|b| !b.is_empty()) else {
+                return self.stop(plan, sink, ExitKind::Native, at);
+            };
             let mut decoder = Decoder::with_ip(64, bytes, at, DecoderOptions::NONE);
             let mut insn = Instruction::default();
             plan.segments.push((at, 0));

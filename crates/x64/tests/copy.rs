@@ -1,0 +1,114 @@
+//! What every copy must hold to: no flag is touched, exits are where the plan says, known addresses are not logged twice.
+
+use iced_x86::{Code, Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
+use sonde_x64::emit::{Emitter, Layout, Mode};
+use sonde_x64::memory::{Access, Value};
+use sonde_x64::plan::{Detail, ExitKind, Limits, NoSink, Plan, Planner};
+
+const PC: u64 = 0x40_1000;
+
+fn layout() -> Layout {
+    Layout {
+        app_r14: 16,
+        app_r15: 24,
+        save_rcx: 64,
+        spill: [72, 80, 88],
+        checks: 96,
+        resolve: 104,
+        end_direct: 112,
+        end_indirect: 120,
+        leave: 136,
+        table: 0x2000_0000,
+    }
+}
+
+fn plan(code: &[u8], detail: Detail) -> Plan {
+    let mut plan = Plan::default();
+    let mut fetch = |at: u64| code.get((at - PC) as usize..);
+    Planner::new(detail, Limits::default()).plan(PC, 48, &mut fetch, &mut plan, &mut NoSink);
+    plan
+}
+
+/// The copy of a piece of code, decoded.
+fn copy(code: &[u8], checks: bool) -> Vec<Instruction> {
+    let mut emitter = Emitter::new(layout(), Mode { checks, record: true });
+    emitter.start(PC, 0x7000_0000, 5);
+    let (mut out, mut fetch) = (Plan::default(), |at: u64| code.get((at - PC) as usize..));
+    Planner::new(Detail::Values, Limits::default()).plan(PC, 48, &mut fetch, &mut out, &mut emitter);
+    Decoder::with_ip(64, &emitter.code.bytes, 0x7000_0000, DecoderOptions::NONE).into_iter().collect()
+}
+
+/// Moves, vector moves, stack and stolen registers, rip-relative operands, a conditional branch, a call: none of them
+/// changes a flag.
+const FLAGLESS: &[&[u8]] = &[
+    &[0x48, 0x8b, 0x47, 0x08],                   // mov rax, [rdi+8]
+    &[0x48, 0x89, 0x04, 0xce],                   // mov [rsi+rcx*8], rax
+    &[0x4d, 0x8b, 0x7e, 0x10],                   // mov r15, [r14+16]
+    &[0x4f, 0x89, 0x74, 0x3e, 0x04],             // mov [r14+r15+4], r14
+    &[0x48, 0x8b, 0x05, 0x10, 0x00, 0x00, 0x00], // mov rax, [rip+16]
+    &[0x41, 0x57],                               // push r15
+    &[0x41, 0x5e],                               // pop r14
+    &[0x0f, 0x10, 0x07],                         // movups xmm0, [rdi]
+    &[0xc5, 0xfc, 0x11, 0x06],                   // vmovups [rsi], ymm0
+    &[0xf3, 0xa4],                               // rep movsb
+    &[0x74, 0x10],                               // je +16
+    &[0xe8, 0x00, 0x01, 0x00, 0x00],             // call +256
+];
+
+#[test]
+fn no_instruction_of_the_copy_touches_a_flag() {
+    let code: Vec<u8> = FLAGLESS.concat();
+    for checks in [false, true] {
+        let copy = copy(&code, checks);
+        assert!(copy.len() > 40, "{} instructions", copy.len());
+        for insn in &copy {
+            assert!(!insn.is_invalid());
+            assert_eq!(insn.rflags_modified(), 0, "{:?} at {:#x}", insn.code(), insn.ip());
+        }
+    }
+}
+
+#[test]
+fn the_program_never_sees_the_stolen_registers_used_for_the_log() {
+    // Every write of r15 in the copy moves the log on; the program's own r14 and r15 are read from and written to memory.
+    for insn in copy(&FLAGLESS.concat(), false) {
+        let writes_r15 = insn.op_count() > 0
+            && insn.op0_kind() == OpKind::Register
+            && insn.op0_register().full_register() == Register::R15
+            && !matches!(insn.mnemonic(), Mnemonic::Push | Mnemonic::Cmp | Mnemonic::Test);
+        assert!(!writes_r15 || insn.code() == Code::Lea_r64_m, "{:?} at {:#x}", insn.code(), insn.ip());
+    }
+}
+
+#[test]
+fn a_base_is_logged_once_however_often_it_is_used() {
+    // mov rax,[rdi]; mov rdx,[rdi+8]; add rdi,16; mov rcx,[rdi]; ret
+    let code = [0x48, 0x8b, 0x07, 0x48, 0x8b, 0x57, 0x08, 0x48, 0x83, 0xc7, 0x10, 0x48, 0x8b, 0x0f, 0xc3];
+    let addresses = plan(&code, Detail::Addresses);
+    // The header, rdi, and rsp for the return.
+    assert_eq!(addresses.exits.last().map(|e| e.words), Some(3));
+    let offsets: Vec<u64> = addresses.refs[..3].iter().map(|r| r.address.unwrap().offset).collect();
+    assert_eq!(offsets, [0, 8, 16]);
+    let values = plan(&code, Detail::Values);
+    assert_eq!(values.exits.last().map(|e| e.words), Some(6));
+    assert_eq!(values.refs.last().map(|r| r.value), Some(Value::NextPc));
+    assert_eq!(plan(&code, Detail::Blocks).exits.last().map(|e| e.words), Some(1));
+}
+
+#[test]
+fn exits_are_where_control_can_leave() {
+    // L: dec ecx; jne L; push rbx; syscall
+    let code = [0xff, 0xc9, 0x75, 0xfc, 0x53, 0x0f, 0x05];
+    let plan = plan(&code, Detail::Values);
+    let exits: Vec<(ExitKind, u16, u64, bool)> =
+        plan.exits.iter().map(|e| (e.kind, e.insns, e.target, e.check)).collect();
+    assert_eq!(exits, [(ExitKind::Taken, 2, PC, true), (ExitKind::Syscall, 3, PC + 5, false)]);
+    assert_eq!(plan.refs.iter().map(|r| (r.insn, r.access)).collect::<Vec<_>>(), [(2, Access::Store)]);
+}
+
+#[test]
+fn no_bytes_are_no_code() {
+    let mut plan = Plan::default();
+    Planner::new(Detail::Values, Limits::default()).plan(PC, 48, &mut |_| Some(&[]), &mut plan, &mut NoSink);
+    assert_eq!((plan.insns.len(), plan.exits.len()), (0, 1));
+}
