@@ -86,7 +86,7 @@ fn expected(data: u64, stack: u64) -> Vec<Reference> {
 #[test]
 fn every_address_and_value_of_a_known_program_is_recorded() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/programs/known.c");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/known.c");
     let (program, trace) = (folder.path().join("known"), folder.path().join("trace"));
     let built = Command::new("cc").arg("-O1").arg("-o").arg(&program).arg(source).status();
     assert!(built.expect("a C compiler").success());
