@@ -74,7 +74,7 @@ pub struct Recording {
     #[arg(long, value_enum, default_value_t = PolicyName::Bursts, help_heading = "Recording")]
     pub policy: PolicyName,
 
-    /// What begins a burst; auto takes perf events where they are allowed, else CPU timers
+    /// What begins a burst; auto takes stops
     #[arg(long, value_enum, default_value_t = TriggerName::Auto, help_heading = "Recording")]
     pub trigger: TriggerName,
 
