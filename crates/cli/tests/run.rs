@@ -217,16 +217,17 @@ fn every_trigger_works_and_says_so() {
 }
 
 #[test]
-fn a_rate_is_kept() {
+fn a_higher_rate_records_more() {
     let bench = Bench::new();
     let program = bench.compile("hot", HOT, &["-O1"]);
-    let share = |rate: &str| {
+    let recorded = |rate: &str| {
         let (_, report) = bench.report(&["--rate", rate], &[program.to_str().unwrap(), "700000000"]);
-        report["share_cpu"].as_f64().unwrap()
+        report["instructions"].as_u64().unwrap()
     };
-    let (low, high) = (share("1%"), share("30%"));
-    // Machines are shared, and bursts are measured in wall time: only the order of magnitude is certain.
-    assert!(low < 0.1 && high > 0.05 && low < high, "{low} {high}");
+    let (low, high) = (recorded("1%"), recorded("30%"));
+    // How near a run comes to its rate depends on who else uses the machine, because bursts are measured in wall time:
+    // the controller is tested on its own, here only that it is used.
+    assert!(low < high, "{low} {high}");
 }
 
 #[test]
