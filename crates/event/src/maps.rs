@@ -82,18 +82,26 @@ pub struct Mappings {
 }
 
 impl Mappings {
-    /// Adds one; a mapping that only grew takes the place of the older one.
-    pub fn add(&mut self, mapping: Mapping) {
+    /// Adds one; a mapping that only grew takes the place of the older one. Returns it as it is now, if that is news.
+    pub fn add(&mut self, mapping: Mapping) -> Option<&mut Mapping> {
         // The newest are the likeliest to be told again: programs that map a lot do so at their end of the list.
         let known = self.seen.iter().rposition(|m| m.is_same_as(&mapping));
         match known {
             Some(index) => {
                 let known = &mut self.seen[index];
+                let grown = mapping.start < known.start || mapping.end > known.end;
                 known.start = known.start.min(mapping.start);
                 known.end = known.end.max(mapping.end);
+                grown.then_some(known)
             }
-            None if self.seen.len() < MAX_MAPPINGS => self.seen.push(mapping),
-            None => self.left_out += 1,
+            None if self.seen.len() < MAX_MAPPINGS => {
+                self.seen.push(mapping);
+                self.seen.last_mut()
+            }
+            None => {
+                self.left_out += 1;
+                None
+            }
         }
     }
 
@@ -105,11 +113,6 @@ impl Mappings {
     /// All of them, oldest first.
     pub fn all(&self) -> &[Mapping] {
         &self.seen
-    }
-
-    /// For filling in build-ids.
-    pub fn all_mut(&mut self) -> &mut [Mapping] {
-        &mut self.seen
     }
 
     /// Mappings that were not kept.
@@ -125,7 +128,9 @@ mod tests {
     /// Adds all lines; returns how many there were before.
     fn observe(maps: &mut Mappings, text: &str) -> usize {
         let before = maps.all().len();
-        text.lines().filter_map(Mapping::parse).for_each(|m| maps.add(m));
+        for mapping in text.lines().filter_map(Mapping::parse) {
+            maps.add(mapping);
+        }
         before
     }
 

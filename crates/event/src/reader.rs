@@ -1,6 +1,7 @@
 //! The interface that every analysis implements, and what it gets to see.
 
 use crate::catalog::{Block, Path, Superblock};
+use crate::maps::Mapping;
 use crate::recipe::Recipe;
 use sonde_wire::marker::{self, Cause};
 use sonde_x64::memory::{Access, Repeat, Value};
@@ -66,6 +67,13 @@ pub trait Reader {
     fn syscall(&mut self, _syscall: &Syscall) {}
     /// A handler begins.
     fn signal(&mut self, _signal: &Signal) {}
+    /// Something was mapped in the program, or grew; `wants_mappings` asks for a look.
+    fn mapping(&mut self, _mapping: &Mapping) {}
+    /// Whether the reader met addresses that lie in no mapping it was told of. A live source then looks soon, and asks
+    /// again after each buffer.
+    fn wants_mappings(&self) -> bool {
+        false
+    }
     /// A part of the stream is missing here: it was damaged or could not be read.
     fn gap(&mut self) {}
 }
@@ -85,6 +93,12 @@ impl<R: Reader + ?Sized> Reader for &mut R {
     }
     fn signal(&mut self, signal: &Signal) {
         (**self).signal(signal);
+    }
+    fn mapping(&mut self, mapping: &Mapping) {
+        (**self).mapping(mapping);
+    }
+    fn wants_mappings(&self) -> bool {
+        (**self).wants_mappings()
     }
     fn gap(&mut self) {
         (**self).gap();
@@ -111,6 +125,13 @@ impl<A: Reader, B: Reader> Reader for (A, B) {
     fn signal(&mut self, signal: &Signal) {
         self.0.signal(signal);
         self.1.signal(signal);
+    }
+    fn mapping(&mut self, mapping: &Mapping) {
+        self.0.mapping(mapping);
+        self.1.mapping(mapping);
+    }
+    fn wants_mappings(&self) -> bool {
+        self.0.wants_mappings() || self.1.wants_mappings()
     }
     fn gap(&mut self) {
         self.0.gap();

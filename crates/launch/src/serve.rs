@@ -170,9 +170,12 @@ impl Session {
 
     /// Looks at the program's mappings and tells what is new.
     fn look_at_mappings(&mut self, reading: &mut Reading<'_>) {
-        for mapping in self.watch.look(Instant::now()) {
+        for mapping in &self.watch.look(Instant::now()) {
             if let Some(tap) = &mut reading.outlets.tap {
                 tap.mapping(mapping);
+            }
+            if let Some(reader) = &mut reading.outlets.reader {
+                reader.mapping(mapping);
             }
         }
     }
@@ -261,6 +264,10 @@ impl Session {
             && let Err(error) = self.decoder.log(tid, words, *reader)
         {
             reading.error.get_or_insert(error);
+        }
+        let wanted = reading.outlets.reader.as_ref().is_some_and(|reader| reader.wants_mappings());
+        if wanted && self.watch.is_worth_a_look(Instant::now()) {
+            self.look_at_mappings(reading);
         }
     }
 

@@ -26,6 +26,7 @@ pub struct Watch {
     build_ids: HashMap<String, Vec<u8>>,
     next: Instant,
     interval: Duration,
+    looked: Instant,
     /// The file that the process ran at the start, and the last other one it was seen to run.
     image: Option<(u64, u64)>,
     became: Option<PathBuf>,
@@ -45,6 +46,7 @@ impl Watch {
             build_ids: HashMap::new(),
             next: Instant::now() + FIRST,
             interval: FIRST,
+            looked: Instant::now(),
             image: image_of(pid),
             became: None,
         }
@@ -79,28 +81,32 @@ impl Watch {
         self.mappings.find(pc).is_some_and(Mapping::is_executable)
     }
 
-    /// Looks, and returns what is new.
-    pub fn look(&mut self, now: Instant) -> &[Mapping] {
+    /// Looks, and returns what is new or has grown.
+    pub fn look(&mut self, now: Instant) -> Vec<Mapping> {
         let text = fs::read(format!("/proc/{}/maps", self.pid)).unwrap_or_default();
         let text = String::from_utf8_lossy(&text);
-        let first = self.mappings.all().len();
         let its_own = |line: &&str| !line.contains(OURS);
+        let mut news = Vec::new();
         for mapping in text.lines().filter(its_own).filter_map(Mapping::parse) {
-            self.mappings.add(mapping);
-        }
-        self.look_for_exec();
-        for mapping in &mut self.mappings.all_mut()[first..] {
-            if mapping.is_file() {
+            let Some(mapping) = self.mappings.add(mapping) else { continue };
+            if mapping.is_file() && mapping.build_id.is_empty() {
                 let read = || image::build_id(self.pid, &mapping.name);
                 mapping.build_id = self.build_ids.entry(mapping.name.clone()).or_insert_with(read).clone();
             }
+            news.push(mapping.clone());
         }
-        let news = &self.mappings.all()[first..];
-        let changed = !news.is_empty();
+        self.look_for_exec();
         let next = (self.interval * 2).min(LATEST);
-        self.interval = if changed { next.min(SOONEST) } else { next };
+        self.interval = if news.is_empty() { next } else { next.min(SOONEST) };
         self.next = now + self.interval;
+        self.looked = now;
         news
+    }
+
+    /// Somebody met an address that is not known: whether a look at once is due. Not more often than every few
+    /// milliseconds, since an address may lie nowhere (a stray prefetch, memory that is gone already).
+    pub fn is_worth_a_look(&self, now: Instant) -> bool {
+        now.saturating_duration_since(self.looked) >= FIRST
     }
 
     /// Everything seen.

@@ -169,7 +169,12 @@ impl Replayed {
                 player.get_or_insert_with(|| Player::new(detail));
                 self.meta = *meta;
             }
-            Chunk::Mappings(mappings) => mappings.into_iter().for_each(|m| self.mappings.add(m)),
+            Chunk::Mappings(mappings) => {
+                for mapping in mappings {
+                    reader.mapping(&mapping);
+                    self.mappings.add(mapping);
+                }
+            }
             Chunk::Descriptions(words) => {
                 player.as_mut().ok_or(PlayError::NoMeta)?.describe(stream, &words);
             }

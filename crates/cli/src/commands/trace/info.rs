@@ -66,7 +66,11 @@ impl Info {
     fn note(&mut self, chunk: Chunk, plain: u64) {
         match chunk {
             Chunk::Meta(meta) => self.meta = Some(*meta),
-            Chunk::Mappings(all) => all.into_iter().for_each(|m| self.mappings.add(m)),
+            Chunk::Mappings(all) => {
+                for m in all {
+                    self.mappings.add(m);
+                }
+            }
             Chunk::Log { tid, .. } => *self.threads.entry(tid).or_default() += plain,
             Chunk::End(end) => self.end = Some(*end),
             Chunk::Descriptions(_) => {}

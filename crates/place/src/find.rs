@@ -1,0 +1,188 @@
+//! From an address to its place, fast: a small table of pages in front of the mappings.
+
+use crate::place::Place;
+use crate::region::{Kind, Region, Regions};
+use sonde_event::maps::Mapping;
+use std::collections::BTreeMap;
+
+/// Entries of the page table. A burst touches few pages; an exhaustive run mostly the same ones.
+const PAGES: usize = 1 << 12;
+const PAGE_BITS: u32 = 12;
+/// The stack grows by itself down to its limit; what lies this far below the lowest part seen is stack too.
+const STACK_GROWTH: u64 = 8 << 20;
+/// Places of anonymous memory count from here.
+const MIDDLE: u64 = 1 << 46;
+/// The end of the stack's region.
+const TOP: u64 = 1 << 47;
+
+/// A stretch of addresses of one region: place = address + delta.
+#[derive(Clone, Copy, Debug)]
+struct Span {
+    end: u64,
+    slot: u16,
+    kind: Kind,
+    delta: u64,
+    writable: bool,
+}
+
+/// A page whose delta is known.
+#[derive(Clone, Copy)]
+struct Page {
+    number: u64,
+    delta: u64,
+}
+
+const NO_PAGE: Page = Page { number: u64::MAX, delta: 0 };
+
+/// Finds places in one process.
+pub struct Places {
+    regions: Regions,
+    /// By first address; they do not overlap.
+    spans: BTreeMap<u64, Span>,
+    pages: Box<[Page]>,
+    /// What anonymous memory is counted from.
+    anchor: Option<u64>,
+}
+
+impl Default for Places {
+    fn default() -> Places {
+        Places::new()
+    }
+}
+
+impl Places {
+    /// Nothing is mapped yet.
+    pub fn new() -> Places {
+        Places {
+            regions: Regions::default(),
+            spans: BTreeMap::new(),
+            pages: vec![NO_PAGE; PAGES].into(),
+            anchor: None,
+        }
+    }
+
+    /// Takes a mapping that is new or has grown; what lay there before is forgotten.
+    pub fn map(&mut self, mapping: &Mapping) {
+        if mapping.start >= mapping.end {
+            return;
+        }
+        let span = self.span(mapping);
+        self.clear(mapping.start, mapping.end);
+        self.spans.insert(mapping.start, span);
+        self.pages.fill(NO_PAGE);
+    }
+
+    /// The place of an address, if it lies in something that is known.
+    #[inline]
+    pub fn find(&mut self, address: u64) -> Option<Place> {
+        let number = address >> PAGE_BITS;
+        let page = self.pages[number as usize % PAGES];
+        if page.number == number {
+            return Some(Place(address.wrapping_add(page.delta)));
+        }
+        self.look_up(address)
+    }
+
+    /// The place of an address; [`Place::unknown`] if it lies in nothing that is known.
+    #[inline]
+    pub fn place(&mut self, address: u64) -> Place {
+        self.find(address).unwrap_or_else(|| Place::unknown(address))
+    }
+
+    /// The regions met so far.
+    pub fn regions(&self) -> &Regions {
+        &self.regions
+    }
+
+    /// Bytes used.
+    pub fn memory_bytes(&self) -> usize {
+        self.spans.len() * (size_of::<(u64, Span)>() + 16) + self.pages.len() * size_of::<Page>()
+    }
+
+    fn look_up(&mut self, address: u64) -> Option<Place> {
+        let span = self.holds(address).or_else(|| self.grown(address))?;
+        let delta = match span.kind {
+            Kind::Anonymous => self.anonymous(span.slot),
+            _ => span.delta,
+        };
+        let number = address >> PAGE_BITS;
+        self.pages[number as usize % PAGES] = Page { number, delta };
+        Some(Place(address.wrapping_add(delta)))
+    }
+
+    fn holds(&self, address: u64) -> Option<Span> {
+        let (_, span) = self.spans.range(..=address).next_back()?;
+        (address < span.end).then_some(*span)
+    }
+
+    /// The heap and the stack grow between two looks at the mappings.
+    fn grown(&self, address: u64) -> Option<Span> {
+        let below = self.spans.range(..=address).next_back().map(|(_, span)| span);
+        if let Some(span) = below.filter(|span| span.kind == Kind::Heap) {
+            return Some(*span);
+        }
+        let (start, above) = self.spans.range(address..).next()?;
+        (above.kind == Kind::Stack && start - address <= STACK_GROWTH).then_some(*above)
+    }
+
+    fn anonymous(&mut self, slot: u16) -> u64 {
+        let outside = |kind| matches!(kind, Kind::Stack | Kind::Kernel);
+        let ends = self.spans.values().filter(|span| !outside(span.kind)).map(|span| span.end);
+        let anchor = *self.anchor.get_or_insert_with(|| ends.max().unwrap_or(0));
+        Place::new(slot, MIDDLE).0.wrapping_sub(anchor)
+    }
+
+    fn span(&mut self, mapping: &Mapping) -> Span {
+        let before = self.spans.range(..mapping.start).next_back().map(|(_, span)| *span);
+        let writable = mapping.permissions.contains('w');
+        let mut region = Region::of(mapping);
+        // Uninitialized data of a module is nameless memory right behind its writable part.
+        let touches = before.filter(|span| span.end == mapping.start && span.kind == Kind::Module);
+        if let Some(module) = touches.filter(|m| region.kind == Kind::Anonymous && m.writable && writable) {
+            return Span { end: mapping.end, ..module };
+        }
+        // Parts of a module that hold no code are told from data files by the part that does or the build-id.
+        let of_module = |r: &&Region| r.kind == Kind::Module && r.name == region.name;
+        if region.kind == Kind::File && self.regions.all().iter().any(|r| of_module(&r)) {
+            region.kind = Kind::Module;
+        }
+        let (slot, kind) = (self.regions.number(&region), region.kind);
+        let delta = self.delta(mapping, slot, kind);
+        Span { end: mapping.end, slot, kind, delta, writable }
+    }
+
+    fn delta(&self, mapping: &Mapping, slot: u16, kind: Kind) -> u64 {
+        let from = |offset: u64, address: u64| Place::new(slot, offset).0.wrapping_sub(address);
+        match kind {
+            Kind::Stack => from(TOP, mapping.end),
+            Kind::File => from(mapping.offset, mapping.start),
+            Kind::Module if mapping.offset != 0 => {
+                // One copy of a module lies in one piece: all parts are as far from its start as the one below.
+                let mut below = self.spans.range(..mapping.start).rev().map(|(_, span)| span);
+                let near = below.find(|span| span.slot == slot).map(|span| span.delta);
+                near.unwrap_or_else(|| from(mapping.offset, mapping.start))
+            }
+            _ => from(0, mapping.start),
+        }
+    }
+
+    /// Makes room for a mapping.
+    fn clear(&mut self, start: u64, end: u64) {
+        let first = self.spans.range(..start).next_back().filter(|(_, s)| s.end > start);
+        let mut over: Vec<(u64, Span)> = first.map(|(at, span)| (*at, *span)).into_iter().collect();
+        over.extend(self.spans.range(start..end).map(|(at, span)| (*at, *span)));
+        for (at, span) in over {
+            self.spans.remove(&at);
+            if at < start {
+                self.spans.insert(at, Span { end: start, ..span });
+            }
+            if span.end > end {
+                self.spans.insert(end, span);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "find_tests.rs"]
+mod tests;

@@ -1,0 +1,12 @@
+//! What is kept of a stream: summaries in bounded memory, several at once, each with its error.
+//!
+//! Non-goals: the file they are stored in (`sonde-profile`) and how they are shown.
+#![forbid(unsafe_code)]
+
+mod kind;
+mod ranges;
+mod unit;
+
+pub use kind::{Domain, Kind};
+pub use ranges::{Ranges, Trees};
+pub use unit::Unit;
