@@ -7,6 +7,7 @@
 //! Duties of the caller: call from a process that may have children, from one thread at a time. Non-goals: what is
 //! done with the stream.
 
+mod children;
 mod error;
 pub mod examine;
 mod image;
@@ -24,6 +25,7 @@ mod threads;
 mod timer_grain;
 mod watch;
 
+pub use children::Children;
 pub use error::LaunchError;
 pub use options::{Options, Policy, Trigger};
 pub use program::Program;

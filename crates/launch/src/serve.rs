@@ -1,5 +1,6 @@
 //! Reads what the probe logs until the program is gone.
 
+use crate::children::{self, Children, Ended};
 use crate::session::Session;
 use crate::signals;
 use crate::stops::News;
@@ -31,8 +32,10 @@ pub struct Totals {
     pub lost: Lost,
     /// The first error met in the log, if any.
     pub error: Option<StreamError>,
-    /// CPU time of the program (user and system).
+    /// CPU time of the program (user and system), without its children.
     pub cpu: Duration,
+    /// Its child processes.
+    pub children: Children,
     /// Wall time.
     pub wall: Duration,
     /// Threads that the trigger could not be put on.
@@ -157,6 +160,7 @@ impl Session {
             lost: self.decoder.lost(),
             error: reading.error,
             cpu: self.cpu,
+            children: self.children(),
             wall: self.clock.elapsed(),
             uncovered: self.threads.as_ref().map_or(0, |t| t.uncovered),
             log_bytes: reading.log_bytes,
@@ -276,10 +280,7 @@ impl Session {
         if let Some(stops) = &mut self.stops {
             return match stops.serve(&self.shared) {
                 None => Poll::Running,
-                Some(News::Ended { status, cpu }) => {
-                    self.cpu = cpu;
-                    Poll::Ended(exit_of(status))
-                }
+                Some(News::Ended(ended)) => Poll::Ended(self.ended(ended)),
                 Some(News::Stopped(signal)) => {
                     signals::stop_like(self.pid, signal);
                     Poll::Running
@@ -287,21 +288,39 @@ impl Session {
                 Some(News::Replaced) => Poll::Replaced,
             };
         }
-        let mut status = 0;
-        // SAFETY: plain data written by the kernel.
-        let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-        // SAFETY: both pointers lead to locals.
-        let pid = unsafe { libc::wait4(self.pid, &mut status, libc::WNOHANG | libc::WUNTRACED, &mut usage) };
-        if pid != self.pid {
-            return Poll::Running;
+        match children::next_report(self.pid, libc::WSTOPPED) {
+            None => Poll::Running,
+            Some((_, true)) => {
+                children::take_end(self.pid).map_or(Poll::Running, |ended| Poll::Ended(self.ended(ended)))
+            }
+            Some((_, false)) => {
+                let mut status = 0;
+                // SAFETY: the status is written to a local.
+                unsafe { libc::waitpid(self.pid, &mut status, libc::WNOHANG | libc::WUNTRACED) };
+                if libc::WIFSTOPPED(status) {
+                    signals::stop_like(self.pid, libc::WSTOPSIG(status));
+                }
+                Poll::Running
+            }
         }
-        if libc::WIFSTOPPED(status) {
-            signals::stop_like(self.pid, libc::WSTOPSIG(status));
-            return Poll::Running;
-        }
-        let time = |t: libc::timeval| Duration::new(t.tv_sec as u64, t.tv_usec as u32 * 1000);
-        self.cpu = time(usage.ru_utime) + time(usage.ru_stime);
-        Poll::Ended(exit_of(status))
+    }
+
+    fn ended(&mut self, ended: Ended) -> Exit {
+        self.cpu = ended.own;
+        self.children_cpu = ended.children;
+        exit_of(ended.status)
+    }
+
+    /// Counted by the tracer, by the probe, or by looking; see the module that looks.
+    fn children(&self) -> Children {
+        let inside = self.shared.control().counter(Counter::Children);
+        let reported = self.stops.as_ref().map_or(0, |s| s.children);
+        let seen = self.threads.as_ref().map_or(0, |t| t.children.count());
+        // Some there were, if there is time that only children can have taken.
+        let some = u64::from(self.children_cpu > Duration::ZERO);
+        let count = (inside + reported + seen).max(some);
+        let is_lower_bound = count > 0 && self.threads.is_some();
+        Children { count, is_lower_bound, cpu: self.children_cpu }
     }
 }
 

@@ -43,6 +43,7 @@ pub struct Session {
     pub(crate) stops: Option<Stops>,
     pub(crate) clock: Clock,
     pub(crate) cpu: Duration,
+    pub(crate) children_cpu: Duration,
     pub(crate) watch: Watch,
     setup: Setup,
     _signals: Signals,
@@ -82,8 +83,21 @@ impl Session {
         let setup = Setup { trigger: kind, trigger_note: note, loader: "placed at exec through ptrace" };
         let decoder = Decoder::new(options.detail);
         signals.program(pid);
-        let cpu = Duration::ZERO;
-        Ok(Session { shared, decoder, pid, threads, stops, clock, cpu, watch, setup, _signals: signals })
+        let (cpu, children_cpu) = (Duration::ZERO, Duration::ZERO);
+        let session = Session {
+            shared,
+            decoder,
+            pid,
+            threads,
+            stops,
+            clock,
+            cpu,
+            children_cpu,
+            watch,
+            setup,
+            _signals: signals,
+        };
+        Ok(session)
     }
 
     /// The program replaced itself by another one (exec) and is stopped at its first instruction: the probe goes into

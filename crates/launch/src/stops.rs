@@ -5,6 +5,7 @@
 //! a system call. If Sonde dies, the kernel lets all threads go. The price: no other tracer can attach meanwhile, and
 //! each signal that the program gets takes a detour of some microseconds.
 
+use crate::children::{Ended, next_report, take_end};
 use crate::shared::SharedMemory;
 use sonde_wire::Counter;
 use sonde_wire::slot::{BY_SONDE, BY_SONDE_NEW, Head, MAX_THREADS, SLOT_BYTES};
@@ -41,17 +42,14 @@ pub struct Stops {
     random: u64,
     next_look: Instant,
     seccomp: u8,
+    /// Child processes that went their own way.
+    pub children: u64,
 }
 
 /// What became of the program.
 pub enum News {
     /// It ended.
-    Ended {
-        /// Status as wait gives it.
-        status: i32,
-        /// CPU time.
-        cpu: Duration,
-    },
+    Ended(Ended),
     /// Job control stopped it, by this signal.
     Stopped(i32),
     /// It replaced itself by another program (exec) and is stopped at the first instruction of that.
@@ -78,6 +76,7 @@ impl Stops {
             random: config.seed | 1,
             next_look: Instant::now(),
             seccomp: status_of(pid, pid).seccomp,
+            children: 0,
         };
         stops.seize_thread(pid)?;
         for entry in fs::read_dir(format!("/proc/{pid}/task"))?.flatten() {
@@ -93,7 +92,10 @@ impl Stops {
     }
 
     fn seize_thread(&mut self, tid: i32) -> io::Result<()> {
-        let options = libc::PTRACE_O_TRACECLONE | libc::PTRACE_O_TRACEEXEC;
+        let options = libc::PTRACE_O_TRACECLONE
+            | libc::PTRACE_O_TRACEFORK
+            | libc::PTRACE_O_TRACEVFORK
+            | libc::PTRACE_O_TRACEEXEC;
         ptrace(libc::PTRACE_SEIZE, tid, 0, options as usize)?;
         self.cover(tid);
         Ok(())
@@ -152,37 +154,35 @@ impl Stops {
 
     /// Handles what the threads reported, and asks those whose time has come. Tells when the program stopped or ended.
     pub fn serve(&mut self, shared: &SharedMemory) -> Option<News> {
-        loop {
+        while let Some((tid, ended)) = next_report(-1, libc::WSTOPPED | libc::__WALL) {
+            if ended && tid == self.pid {
+                self.threads.remove(&tid);
+                return take_end(tid).map(News::Ended);
+            }
             let mut status = 0;
-            // SAFETY: plain data written by the kernel.
-            let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-            // SAFETY: both pointers lead to locals.
-            let tid = unsafe { libc::wait4(-1, &mut status, libc::WNOHANG | libc::__WALL, &mut usage) };
-            if tid <= 0 {
+            // SAFETY: the status is written to a local.
+            if unsafe { libc::waitpid(tid, &mut status, libc::WNOHANG | libc::__WALL) } != tid {
                 break;
             }
-            if libc::WIFSTOPPED(status) && tid != self.pid && !self.is_thread(tid) {
-                // A child process that a raw clone made: none of ours.
+            if !libc::WIFSTOPPED(status) {
+                self.threads.remove(&tid);
+                continue;
+            }
+            if tid != self.pid && !self.is_thread(tid) {
+                // A child process, reported because its parent is ours: it goes its own way.
+                self.children += 1;
                 let _ = ptrace(libc::PTRACE_DETACH, tid, 0, 0);
                 continue;
             }
-            if libc::WIFSTOPPED(status) && status >> 16 == libc::PTRACE_EVENT_EXEC {
+            if status >> 16 == libc::PTRACE_EVENT_EXEC {
                 // All other threads are gone, and the probe with the old image.
                 self.threads.clear();
                 self.finish_exec();
                 return Some(News::Replaced);
             }
-            if libc::WIFSTOPPED(status) {
-                self.stopped(tid, status, shared);
-                if status >> 16 == EVENT_STOP && libc::WSTOPSIG(status) != libc::SIGTRAP && tid == self.pid {
-                    return Some(News::Stopped(libc::WSTOPSIG(status)));
-                }
-            } else {
-                self.threads.remove(&tid);
-                if tid == self.pid {
-                    let time = |t: libc::timeval| Duration::new(t.tv_sec as u64, t.tv_usec as u32 * 1000);
-                    return Some(News::Ended { status, cpu: time(usage.ru_utime) + time(usage.ru_stime) });
-                }
+            self.stopped(tid, status, shared);
+            if status >> 16 == EVENT_STOP && libc::WSTOPSIG(status) != libc::SIGTRAP && tid == self.pid {
+                return Some(News::Stopped(libc::WSTOPSIG(status)));
             }
         }
         let now = Instant::now();

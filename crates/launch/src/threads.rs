@@ -1,5 +1,6 @@
 //! Keeps the trigger on every thread of the program.
 
+use crate::children::Lookout;
 use crate::perf::Event;
 use crate::shared::SharedMemory;
 use std::collections::HashMap;
@@ -31,6 +32,8 @@ pub struct Threads {
     interval: Duration,
     /// Threads that could not be covered.
     pub uncovered: u64,
+    /// Children seen.
+    pub children: Lookout,
 }
 
 const FASTEST: Duration = Duration::from_millis(2);
@@ -52,6 +55,7 @@ impl Threads {
             next_change: Instant::now(),
             interval: FASTEST,
             uncovered: 0,
+            children: Lookout::default(),
         }
     }
 
@@ -69,6 +73,7 @@ impl Threads {
         let tids: Vec<i32> = fs::read_dir(format!("/proc/{}/task", self.pid))
             .map(|dir| dir.flatten().filter_map(|e| e.file_name().to_str()?.parse().ok()).collect())
             .unwrap_or_default();
+        self.children.look(self.pid, &tids);
         let changed = tids.iter().any(|t| !self.known.contains_key(t)) || tids.len() < before;
         for tid in &tids {
             if !self.known.contains_key(tid) {

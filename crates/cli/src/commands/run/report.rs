@@ -35,11 +35,7 @@ pub fn write(out: &mut impl Write, facts: &Facts, totals: &Totals) -> io::Result
         )?;
     }
     if facts.children > 0 {
-        let children = grouped(facts.children);
-        writeln!(
-            out,
-            "  children  {children} processes that it started were not recorded: run them themselves"
-        )?;
+        writeln!(out, "  children  {}", children(facts))?;
     }
     if let Some(error) = &facts.error {
         writeln!(out, "  error     in the log: {error}")?;
@@ -120,6 +116,16 @@ fn events(facts: &Facts) -> String {
         grouped(facts.stores),
         size(facts.log_bytes)
     )
+}
+
+fn children(facts: &Facts) -> String {
+    let at_least = if facts.children_at_least { "at least " } else { "" };
+    let (processes, were) = if facts.children == 1 { ("process", "was") } else { ("processes", "were") };
+    let cpu = match facts.children_cpu_seconds {
+        0.0 => String::new(),
+        cpu => format!(" ({cpu:.2} s of CPU time)"),
+    };
+    format!("{at_least}{} child {processes}{cpu} {were} not recorded", grouped(facts.children))
 }
 
 /// A share with no more digits than it deserves.
