@@ -1,0 +1,136 @@
+//! Two levels together, and what they counted.
+
+use crate::config::Config;
+use crate::lines::Lines;
+use crate::seen::Seen;
+
+/// Where a reference was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Found {
+    /// In the first level.
+    First,
+    /// It missed the first level, and was in the second.
+    Second,
+    /// It missed both.
+    Memory,
+}
+
+/// What was counted. A reference counts once, however many lines it touches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Statistics {
+    /// Loads.
+    pub loads: u64,
+    /// Loads that missed the first level.
+    pub first_load_misses: u64,
+    /// Loads that missed both.
+    pub second_load_misses: u64,
+    /// Stores.
+    pub stores: u64,
+    /// Stores that missed the first level.
+    pub first_store_misses: u64,
+    /// Stores that missed both.
+    pub second_store_misses: u64,
+    /// Lines of the second level that were brought in for the first time ever, at least. In a recording of everything
+    /// they are misses of any cache; in bursts, the program may have touched them before.
+    pub first_touches: u64,
+}
+
+impl Statistics {
+    /// Adds what another model counted.
+    pub fn add(&mut self, other: &Statistics) {
+        let pairs = [
+            (&mut self.loads, other.loads),
+            (&mut self.first_load_misses, other.first_load_misses),
+            (&mut self.second_load_misses, other.second_load_misses),
+            (&mut self.stores, other.stores),
+            (&mut self.first_store_misses, other.first_store_misses),
+            (&mut self.second_store_misses, other.second_store_misses),
+            (&mut self.first_touches, other.first_touches),
+        ];
+        for (sum, more) in pairs {
+            *sum = sum.saturating_add(more);
+        }
+    }
+}
+
+/// Most lines that one reference is followed through: a repeated string instruction can claim any length.
+const MOST_LINES: u64 = 1 << 20;
+
+/// The model.
+pub struct Cache {
+    first: Lines,
+    second: Lines,
+    seen: Seen,
+    statistics: Statistics,
+}
+
+impl Cache {
+    /// Empty caches.
+    pub fn new(config: &Config) -> Cache {
+        Cache {
+            first: Lines::new(config.first()),
+            second: Lines::new(config.second()),
+            seen: Seen::new(),
+            statistics: Statistics::default(),
+        }
+    }
+
+    /// Reads `size` bytes; 0 counts as 1.
+    #[inline]
+    pub fn load(&mut self, address: u64, size: u64) -> Found {
+        let found = self.access(address, size);
+        let s = &mut self.statistics;
+        s.loads += 1;
+        s.first_load_misses += u64::from(found > Found::First);
+        s.second_load_misses += u64::from(found == Found::Memory);
+        found
+    }
+
+    /// Writes `size` bytes; 0 counts as 1.
+    #[inline]
+    pub fn store(&mut self, address: u64, size: u64) -> Found {
+        let found = self.access(address, size);
+        let s = &mut self.statistics;
+        s.stores += 1;
+        s.first_store_misses += u64::from(found > Found::First);
+        s.second_store_misses += u64::from(found == Found::Memory);
+        found
+    }
+
+    #[inline]
+    fn access(&mut self, address: u64, size: u64) -> Found {
+        let (line, last) =
+            (self.first.line(address), self.first.line(address.saturating_add(size.max(1) - 1)));
+        if line == last && self.first.is_newest(line) {
+            return Found::First;
+        }
+        self.access_lines(line, last)
+    }
+
+    fn access_lines(&mut self, line: u64, last: u64) -> Found {
+        let last = last.min(line.saturating_add(MOST_LINES));
+        (line..=last).map(|line| self.access_line(line)).max().unwrap_or(Found::First)
+    }
+
+    fn access_line(&mut self, line: u64) -> Found {
+        if self.first.touch(line) {
+            return Found::First;
+        }
+        let line = self.second.line(self.first.address(line));
+        if self.second.touch(line) {
+            return Found::Second;
+        }
+        self.statistics.first_touches += u64::from(self.seen.is_new(line));
+        Found::Memory
+    }
+
+    /// What was counted so far.
+    pub fn statistics(&self) -> Statistics {
+        self.statistics
+    }
+
+    /// Bytes used.
+    pub fn memory_bytes(&self) -> usize {
+        self.first.memory_bytes() + self.second.memory_bytes() + self.seen.memory_bytes()
+    }
+}
