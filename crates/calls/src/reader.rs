@@ -1,0 +1,225 @@
+//! The reader: follows every thread, weighs bursts, keeps the counts.
+
+use crate::contexts::ROOT;
+use crate::kept::{Kept, Tally};
+use crate::profile::{Backward, CallProfile, Invoked, Pair, Region};
+use crate::steps::Steps;
+use crate::thread::Thread;
+use rustc_hash::FxHashMap;
+use sonde_event::{Begin, End, Reader, Run, Signal, Syscall};
+
+/// Bounds on memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Most contexts.
+    pub contexts: usize,
+    /// Most call pairs, and most functions.
+    pub pairs: usize,
+    /// Most passes of one burst that wait for its end; a longer burst is weighed in parts.
+    pub passes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { contexts: 1 << 16, pairs: 1 << 16, passes: 1 << 18 }
+    }
+}
+
+/// The system call by which a signal handler returns.
+const SIGRETURN: u64 = 15;
+
+/// What a thread did in a burst, until the burst's weight is known.
+#[derive(Clone, Copy)]
+enum Deed {
+    Passed(u32),
+    CutShort { pc: u64, insns: u32 },
+    Interrupted,
+    Resumed,
+}
+
+#[derive(Default)]
+struct Burst {
+    thread: Thread,
+    deeds: Vec<Deed>,
+    instructions: u64,
+}
+
+/// Follows calls and returns.
+pub struct CallsReader {
+    limits: Limits,
+    /// What a burst stands for; each of its instructions weighs the same share of it. None: every instruction weighs 1.
+    burst_weight: Option<u64>,
+    bursts: FxHashMap<i32, Burst>,
+    steps: Vec<Option<Box<Steps>>>,
+    paths: Vec<Tally>,
+    kept: Kept,
+    odd_bytes: usize,
+}
+
+impl CallsReader {
+    /// Nothing seen yet. `burst_weight` is what each burst stands for, if bursts are to weigh the same.
+    pub fn new(limits: Limits, burst_weight: Option<u64>) -> CallsReader {
+        CallsReader {
+            limits,
+            burst_weight,
+            bursts: FxHashMap::default(),
+            steps: Vec::new(),
+            paths: Vec::new(),
+            kept: Kept::new(limits.contexts, limits.pairs),
+            odd_bytes: 0,
+        }
+    }
+
+    /// What bursts that end from now on stand for.
+    pub fn set_burst_weight(&mut self, weight: Option<u64>) {
+        self.burst_weight = weight;
+    }
+
+    /// Bytes used.
+    pub fn memory_bytes(&self) -> usize {
+        let deeds: usize = self.bursts.values().map(|b| b.deeds.capacity() * size_of::<Deed>()).sum();
+        let map = size_of::<((u64, u64), Tally)>();
+        let maps = self.kept.pairs.capacity() + self.kept.functions.capacity() + self.kept.carried.capacity();
+        deeds
+            + maps * map
+            + self.odd_bytes
+            + self.steps.capacity() * size_of::<Option<Box<Steps>>>()
+            + self.paths.capacity() * size_of::<Tally>()
+            + self.kept.contexts.memory_bytes()
+    }
+
+    fn know(&mut self, exit: usize, run: &Run<'_>) {
+        if exit >= self.steps.len() {
+            self.steps.resize((exit + 1).next_power_of_two(), None);
+            self.paths.resize(self.steps.len(), Tally::default());
+        }
+        if self.steps[exit].is_none() {
+            let steps = Steps::of(run.superblock, run.path);
+            self.odd_bytes +=
+                size_of::<Steps>() + size_of_val(&steps.branches[..]) + size_of_val(&steps.turns[..]);
+            self.steps[exit] = Some(Box::new(steps));
+        }
+    }
+
+    fn note(&mut self, tid: i32, deed: Deed, instructions: u64) {
+        let burst = self.bursts.entry(tid).or_default();
+        burst.instructions += instructions;
+        burst.deeds.push(deed);
+        let most = if self.burst_weight.is_some() { self.limits.passes } else { 1 };
+        if burst.deeds.len() >= most {
+            self.kept.totals.split_bursts += u64::from(self.burst_weight.is_some());
+            self.settle(tid);
+        }
+    }
+
+    /// Goes through what a thread did since the last time, now that it can be weighed.
+    fn settle(&mut self, tid: i32) {
+        let Some(burst) = self.bursts.get_mut(&tid) else { return };
+        let instructions = std::mem::take(&mut burst.instructions);
+        let weight = self.burst_weight.map_or(1, |weight| (weight / instructions.max(1)).max(1));
+        for deed in &burst.deeds {
+            let thread = &mut burst.thread;
+            match *deed {
+                Deed::Passed(exit) => {
+                    let Some(Some(steps)) = self.steps.get(exit as usize) else { continue };
+                    self.paths[exit as usize].add(weight);
+                    self.kept.pass(thread, steps, weight);
+                }
+                Deed::CutShort { pc, insns } => self.kept.cut_short(thread, pc, insns, weight),
+                Deed::Interrupted => thread.interrupt(),
+                Deed::Resumed => thread.resume(),
+            }
+        }
+        burst.deeds.clear();
+    }
+
+    /// What was seen.
+    pub fn finish(mut self) -> CallProfile {
+        let threads: Vec<i32> = self.bursts.keys().copied().collect();
+        threads.into_iter().for_each(|tid| self.settle(tid));
+        let mut profile = self.kept.totals;
+        let mut regions: FxHashMap<u64, Region> = FxHashMap::default();
+        let mut backward: FxHashMap<u64, Backward> = FxHashMap::default();
+        for (steps, taken) in self.steps.iter().zip(&self.paths) {
+            let Some(steps) = steps else { continue };
+            for branch in &steps.branches {
+                let region = regions.entry(branch.pc).or_insert_with(|| Region::at(branch.pc));
+                region.count += taken.count;
+                region.instructions += taken.count * u64::from(branch.insns);
+                region.weight += taken.weight * u64::from(branch.insns);
+                if branch.backward {
+                    let back = backward.entry(branch.pc).or_insert_with(|| Backward::at(branch.pc));
+                    back.count += taken.count;
+                    back.weight += taken.weight;
+                }
+            }
+        }
+        for (pc, carried) in &self.kept.carried {
+            let region = regions.entry(*pc).or_insert_with(|| Region::at(*pc));
+            region.instructions += carried.count;
+            region.weight += carried.weight;
+        }
+        profile.regions = regions.into_values().filter(|r| r.instructions > 0).collect();
+        profile.backward = backward.into_values().filter(|b| b.count > 0).collect();
+        let invoked =
+            |(entry, t): (&u64, &Tally)| Invoked { entry: *entry, count: t.count, weight: t.weight };
+        profile.functions = self.kept.functions.iter().map(invoked).collect();
+        let pair = |(key, t): (&(u64, u64), &Tally)| Pair {
+            site: key.0,
+            callee: key.1,
+            count: t.count,
+            weight: t.weight,
+        };
+        profile.pairs = self.kept.pairs.iter().map(pair).collect();
+        profile.not_kept.contexts = self.kept.contexts.not_kept;
+        profile.contexts = self.kept.contexts.into_nodes();
+        profile.sort();
+        profile
+    }
+}
+
+impl Reader for CallsReader {
+    fn begin(&mut self, begin: &Begin) {
+        self.settle(begin.tid);
+        let context = self.kept.contexts.enter(ROOT, begin.pc, true);
+        let burst = self.bursts.entry(begin.tid).or_default();
+        burst.thread = Thread::at(context);
+        self.kept.totals.bursts += 1;
+    }
+
+    fn run(&mut self, run: &Run<'_>) {
+        match run.exit() {
+            Some(exit) => {
+                self.know(exit as usize, run);
+                self.note(run.tid, Deed::Passed(exit), run.instructions());
+            }
+            None => {
+                let (pc, insns) = (run.superblock.pc, run.path.insns.into());
+                self.note(run.tid, Deed::CutShort { pc, insns }, run.instructions());
+            }
+        }
+    }
+
+    fn end(&mut self, end: &End) {
+        self.settle(end.tid);
+        // A thread that is gone must not be kept for ever.
+        self.bursts.remove(&end.tid);
+    }
+
+    fn syscall(&mut self, syscall: &Syscall) {
+        if syscall.number == SIGRETURN {
+            self.note(syscall.tid, Deed::Resumed, 0);
+        }
+    }
+
+    fn signal(&mut self, signal: &Signal) {
+        self.note(signal.tid, Deed::Interrupted, 0);
+    }
+
+    fn gap(&mut self) {
+        let threads: Vec<i32> = self.bursts.keys().copied().collect();
+        threads.into_iter().for_each(|tid| self.settle(tid));
+        self.bursts.clear();
+        self.kept.totals.gaps += 1;
+    }
+}

@@ -1,0 +1,118 @@
+//! Calls of a program that makes a known number of them, through recursion, longjmp and signal handlers.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::path::Path;
+use std::process::Command;
+
+use sonde_calls::{CallProfile, CallsReader, Limits, ROOT};
+use sonde_event::trace::{TraceReader, replay};
+
+/// Where the program's functions lay, and what was seen of them.
+fn recorded(policy: &[&str], weight: Option<u64>) -> (HashMap<String, u64>, CallProfile) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/calls.c");
+    let (program, trace) = (folder.path().join("calls"), folder.path().join("trace"));
+    let built = Command::new("cc")
+        .args(["-O1", "-fno-inline", "-fno-ipa-cp", "-fno-optimize-sibling-calls", "-o"])
+        .arg(&program)
+        .arg(source)
+        .status();
+    assert!(built.expect("a C compiler").success());
+    let run = Command::new(env!("CARGO_BIN_EXE_sonde"))
+        .args(["trace", "record", "--record", "blocks"])
+        .args(policy)
+        .arg("-o")
+        .arg(&trace)
+        .arg("--")
+        .arg(&program)
+        .output()
+        .expect("sonde runs");
+    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+    let out = String::from_utf8(run.stdout).expect("text");
+    let words: Vec<&str> = out.split_whitespace().collect();
+    let hex = |text: &str| u64::from_str_radix(text.trim_start_matches("0x"), 16).expect("an address");
+    let places = words.chunks(2).map(|pair| (pair[0].to_owned(), hex(pair[1]))).collect();
+    let mut reader = CallsReader::new(Limits::default(), weight);
+    let mut file = TraceReader::new(File::open(&trace).expect("a trace")).expect("a trace");
+    replay(&mut file, &mut reader).expect("a trace");
+    let profile = reader.finish();
+    profile.check().expect("numbers that fit together");
+    (places, profile)
+}
+
+#[test]
+fn a_known_number_of_calls_is_counted() {
+    let (at, profile) = recorded(&["--policy", "always"], None);
+    let calls = |name: &str| profile.functions.iter().find(|f| f.entry == at[name]).map_or(0, |f| f.count);
+    assert_eq!(calls("middle"), 1000);
+    assert_eq!(calls("other"), 500);
+    assert_eq!(calls("recurse"), 20 * 11);
+    assert_eq!(calls("thrower"), 7 * 6);
+    assert_eq!(calls("handler"), 4);
+    assert_eq!(calls("leaf"), 3000 + 500 + 200 + 7 + 4);
+    assert_eq!(calls("work"), 1);
+
+    let into = |name: &str| profile.pairs.iter().filter(|p| p.callee == at[name]).collect::<Vec<_>>();
+    assert_eq!(into("middle").len(), 1);
+    assert_eq!(into("recurse").iter().map(|p| p.count).sum::<u64>(), 220);
+    let mut leaf: Vec<u64> = into("leaf").iter().map(|p| p.count).collect();
+    leaf.sort_unstable();
+    assert_eq!(leaf, [4, 7, 200, 500, 3000]);
+
+    // Library functions are called through stubs; they count as called, not the stubs. The first call may look it up.
+    let from_work = profile.pairs.iter().filter(|p| p.site > at["work"] && p.site < at["main"]);
+    let outside = from_work.filter(|p| p.callee.abs_diff(at["work"]) > 1 << 24 && p.count >= 29);
+    assert!(outside.count() >= 1, "rand by its own address");
+}
+
+#[test]
+fn contexts_tell_the_ways_to_a_function_apart() {
+    let (at, profile) = recorded(&["--policy", "always"], None);
+    let way = |mut context: u32| {
+        let mut names = Vec::new();
+        while context != ROOT {
+            let c = &profile.contexts[context as usize];
+            let name = at.iter().find(|(_, a)| **a == c.function && !c.around);
+            names.push(name.map_or("?", |(n, _)| n.as_str()));
+            context = c.parent;
+        }
+        names.reverse();
+        let ours = names.iter().position(|n| *n == "work");
+        ours.map_or_else(String::new, |from| names[from..].join(" "))
+    };
+    let ways: HashMap<String, u64> = (2..profile.contexts.len() as u32)
+        .map(|i| (way(i), profile.contexts[i as usize].calls))
+        .filter(|(way, _)| !way.is_empty() && !way.contains('?'))
+        .collect();
+    assert_eq!(ways["work middle"], 1000);
+    assert_eq!(ways["work middle leaf"], 3000);
+    assert_eq!(ways["work other leaf"], 500);
+    assert_eq!(ways["work recurse"], 220, "recursion is one context");
+    assert_eq!(ways["work recurse leaf"], 200);
+    assert_eq!(ways["work thrower"], 42);
+    assert_eq!(ways["work leaf"], 7, "back in work after longjmp");
+    let (inclusive, total) = (profile.inclusive(), profile.weight);
+    assert_eq!(inclusive[ROOT as usize], total);
+}
+
+#[test]
+fn regions_and_backward_branches_add_up() {
+    let (at, profile) = recorded(&["--policy", "always"], None);
+    let next =
+        |name: &str| at.values().copied().filter(|a| *a > at[name]).min().expect("a function behind it");
+    let inside = |name: &str, pc: u64| (at[name]..next(name)).contains(&pc);
+    let back: u64 = profile.backward.iter().filter(|b| inside("middle", b.branch)).map(|b| b.count).sum();
+    assert_eq!(back, 2000, "3 iterations are 2 backward branches");
+    let in_regions: u64 = profile.regions.iter().map(|r| r.instructions).sum();
+    // Each thread's last instructions have no branch behind them.
+    assert!(profile.instructions - in_regions < 64, "{} of {}", in_regions, profile.instructions);
+}
+
+#[test]
+fn bursts_weigh_what_they_stand_for() {
+    let (_, profile) = recorded(&["--period", "200us", "--burst", "200"], Some(1 << 40));
+    let most = profile.bursts << 40;
+    assert!(profile.weight <= most);
+    assert!(profile.weight as f64 >= 0.99 * most as f64 || profile.bursts == 0);
+}
