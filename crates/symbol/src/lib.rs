@@ -36,6 +36,41 @@ pub struct Place {
     pub line: Option<u32>,
 }
 
+/// A function that an instruction belongs to: it, or one that was inlined there.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Frame {
+    /// The function, demangled.
+    pub function: Option<String>,
+    /// Source file.
+    pub file: Option<String>,
+    /// Line.
+    pub line: Option<u32>,
+}
+
+/// Lines of one source file that a stretch of code was made from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Lines {
+    /// Source file.
+    pub file: String,
+    /// First line.
+    pub first: u32,
+    /// Last line.
+    pub last: u32,
+    /// Bytes of code.
+    pub bytes: u64,
+}
+
+/// A function or variable and the addresses that it covers, as the file counts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Span {
+    /// Its name, demangled.
+    pub name: String,
+    /// First address.
+    pub start: u64,
+    /// Bytes; up to the next symbol if the table does not say.
+    pub size: u64,
+}
+
 /// What is known about a data address of a module.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DataPlace {
@@ -83,6 +118,32 @@ impl Symbols {
     /// The address that a file asks to have at an offset of it; the difference to where that was is the module's bias.
     pub fn address(&mut self, file: &str, build_id: &[u8], offset: u64) -> Option<u64> {
         self.module(file, build_id)?.address_of(offset)
+    }
+
+    /// The address, as the file counts, of an offset from where the module's lowest part is mapped.
+    pub fn image_address(&mut self, file: &str, build_id: &[u8], offset: u64) -> Option<u64> {
+        Some(self.module(file, build_id)?.lowest()?.wrapping_add(offset))
+    }
+
+    /// The functions that the instruction at an address (as the file counts) belongs to: the innermost inlined one
+    /// first, the one that has a symbol last. Empty if nothing is known.
+    pub fn frames(&mut self, file: &str, build_id: &[u8], address: u64) -> Vec<Frame> {
+        self.module(file, build_id).map_or_else(Vec::new, |module| module.frames(address))
+    }
+
+    /// The source lines behind the code from `lo` to `hi` (addresses as the file counts), most code first.
+    pub fn lines(&mut self, file: &str, build_id: &[u8], lo: u64, hi: u64) -> Vec<Lines> {
+        self.module(file, build_id).map_or_else(Vec::new, |module| module.lines_of(lo, hi))
+    }
+
+    /// The function that an address (as the file counts) lies in, by the symbol table.
+    pub fn function(&mut self, file: &str, build_id: &[u8], address: u64) -> Option<Span> {
+        self.module(file, build_id)?.function(address)
+    }
+
+    /// The variable that an address (as the file counts) lies in.
+    pub fn variable(&mut self, file: &str, build_id: &[u8], address: u64) -> Option<Span> {
+        self.module(file, build_id)?.variable(address)
     }
 
     /// Names the data at an address as the file counts (see [`Symbols::address`]).

@@ -1,7 +1,7 @@
 //! One program or library.
 
 use crate::table::Table;
-use crate::{DataPlace, Place, debug_file};
+use crate::{DataPlace, Frame, Lines, Place, Span, debug_file};
 use addr2line::Loader;
 use object::{Object, ObjectSection, ObjectSegment, ReadCache, ReadRef, SymbolKind};
 use std::fs::File;
@@ -45,7 +45,10 @@ impl Module {
         if !build_id.is_empty() && own_id != build_id {
             return None;
         }
-        let apart = debug_file::find(own_id, roots);
+        let apart = debug_file::find(own_id, roots).or_else(|| {
+            let (name, _) = file.gnu_debuglink().ok()??;
+            debug_file::linked(path, name, own_id, roots)
+        });
         let mut functions = Table::new(&file, SymbolKind::Text);
         let mut variables = Table::new(&file, SymbolKind::Data);
         if let Some((more_functions, more_variables)) = apart.as_deref().and_then(tables_of) {
@@ -78,6 +81,57 @@ impl Module {
         Some(segment.address.wrapping_add(offset.wrapping_sub(segment.offset)))
     }
 
+    /// The lowest address, of a whole page.
+    pub fn lowest(&self) -> Option<u64> {
+        self.segments.iter().map(|s| s.address & !4095).min()
+    }
+
+    /// See [`crate::Symbols::frames`].
+    pub fn frames(&self, address: u64) -> Vec<Frame> {
+        let mut all = self.lines.as_ref().map_or_else(Vec::new, |lines| frames_of(lines, address));
+        let known = all.iter().any(|frame| frame.function.is_some());
+        if let Some(name) = self.functions.find(address).filter(|_| !known).map(demangled) {
+            match all.last_mut() {
+                Some(frame) => frame.function = Some(name),
+                None => all.push(Frame { function: Some(name), ..Frame::default() }),
+            }
+        }
+        all
+    }
+
+    /// See [`crate::Symbols::lines`].
+    pub fn lines_of(&self, lo: u64, hi: u64) -> Vec<Lines> {
+        let mut all: Vec<Lines> = Vec::new();
+        let ranges = self.lines.as_ref().and_then(|l| l.find_location_range(lo, hi.saturating_add(1)).ok());
+        for (address, len, location) in ranges.into_iter().flatten() {
+            // Line 0 is code that no line stands for.
+            let (Some(file), Some(line)) = (location.file, location.line.filter(|line| *line > 0)) else {
+                continue;
+            };
+            let end = address.saturating_add(len).min(hi.saturating_add(1));
+            let bytes = end.saturating_sub(address.max(lo));
+            match all.iter_mut().find(|lines| lines.file == file) {
+                Some(lines) => {
+                    (lines.first, lines.last) = (lines.first.min(line), lines.last.max(line));
+                    lines.bytes += bytes;
+                }
+                None => all.push(Lines { file: file.to_owned(), first: line, last: line, bytes }),
+            }
+        }
+        all.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.file.cmp(&b.file)));
+        all
+    }
+
+    /// See [`crate::Symbols::function`].
+    pub fn function(&self, address: u64) -> Option<Span> {
+        self.functions.span(address).map(span)
+    }
+
+    /// See [`crate::Symbols::variable`].
+    pub fn variable(&self, address: u64) -> Option<Span> {
+        self.variables.span(address).map(span)
+    }
+
     /// Names code.
     pub fn code(&self, address: u64) -> Place {
         let mut place = self.lines.as_ref().map_or_else(Place::default, |lines| by_lines(lines, address));
@@ -104,6 +158,24 @@ fn demangled(name: &str) -> String {
     // Versions of symbols (`memcpy@@GLIBC_2.14`) say nothing here.
     let name = name.split('@').next().unwrap_or(name);
     addr2line::demangle_auto(name.into(), None).into_owned()
+}
+
+fn span((name, start, size): (&str, u64, u64)) -> Span {
+    Span { name: demangled(name), start, size }
+}
+
+fn frames_of(lines: &Loader, address: u64) -> Vec<Frame> {
+    let mut all = Vec::new();
+    let Ok(mut frames) = lines.find_frames(address) else { return all };
+    while let Ok(Some(frame)) = frames.next() {
+        let location = frame.location.as_ref();
+        all.push(Frame {
+            function: frame.function.and_then(|f| f.demangle().ok().map(|name| name.into_owned())),
+            file: location.and_then(|l| l.file).map(ToOwned::to_owned),
+            line: location.and_then(|l| l.line).filter(|line| *line > 0),
+        });
+    }
+    all
 }
 
 fn by_lines(lines: &Loader, address: u64) -> Place {

@@ -44,10 +44,16 @@ impl Table {
 
     /// The name of the symbol that an address lies in.
     pub fn find(&self, address: u64) -> Option<&str> {
+        self.span(address).map(|(name, _, _)| name)
+    }
+
+    /// The symbol that an address lies in: name, address, size.
+    pub fn span(&self, address: u64) -> Option<(&str, u64, u64)> {
         let behind = self.entries.partition_point(|e| e.address <= address);
         let entry = self.entries.get(behind.checked_sub(1)?)?;
         // Assembly functions often have no size: they reach to the next symbol.
-        let inside = entry.size == 0 || address - entry.address < entry.size;
-        inside.then_some(entry.name.as_str())
+        let next = || self.entries.get(behind).map_or(u64::MAX, |e| e.address);
+        let size = if entry.size == 0 { next() - entry.address } else { entry.size };
+        (address - entry.address < size).then_some((entry.name.as_str(), entry.address, size))
     }
 }

@@ -178,3 +178,63 @@ fn nonsense_is_not_opened() {
     let _ = symbols.code("/dev/null", &[], 0);
     let _ = symbols.code("/", &[], 0);
 }
+
+#[test]
+fn frames_lines_and_spans_of_a_stretch_of_code() {
+    let built = Built::new(&["-g", "-O2"]);
+    let (program, id, mut symbols) = (built.program(), built.build_id(), Symbols::new());
+    let at = built.address("busy_function");
+    let span = symbols.function(&program, &id, at + 1).unwrap();
+    assert_eq!((span.name.as_str(), span.start), ("busy_function", at));
+    assert_eq!(symbols.function(&program, &id, at + span.size).filter(|s| s.start == at), None);
+    let frames: Vec<_> = (at..at + span.size).map(|pc| symbols.frames(&program, &id, pc)).collect();
+    let deepest = frames.iter().max_by_key(|f| f.len()).unwrap();
+    let names: Vec<_> = deepest.iter().map(|f| f.function.as_deref().unwrap()).collect();
+    assert_eq!(names, ["helper", "busy_function"]);
+    assert_eq!((deepest[0].line, deepest[1].line), (Some(3), Some(7)));
+    let lines = symbols.lines(&program, &id, at, at + span.size - 1);
+    assert_eq!(lines.len(), 1);
+    assert!(lines[0].file.ends_with("source.c"));
+    assert_eq!((lines[0].first, lines[0].last), (3, 8), "{lines:?}");
+    assert_eq!(lines[0].bytes, span.size);
+    let variable = symbols.variable(&program, &id, built.address("counter") + 44).unwrap();
+    assert_eq!((variable.name.as_str(), variable.size), ("counter", 400));
+}
+
+#[test]
+fn offsets_from_the_lowest_mapping_are_understood_wherever_the_program_wants_to_be() {
+    for (option, base) in [("-no-pie", 0x40_0000), ("-pie", 0)] {
+        let built = Built::new(&["-g", option, "-fPIE"]);
+        let at = built.address("busy_function");
+        let found = Symbols::new().image_address(&built.program(), &[], at - base);
+        assert_eq!(found, Some(at), "{option}");
+    }
+}
+
+#[test]
+fn split_debug_information_is_followed() {
+    let built = Built::new(&["-g", "-gsplit-dwarf"]);
+    let at = built.address("busy_function");
+    let frames = Symbols::new().frames(&built.program(), &[], at);
+    let last = frames.last().unwrap();
+    assert_eq!(last.function.as_deref(), Some("busy_function"));
+    assert!((5..=7).contains(&last.line.unwrap()));
+}
+
+#[test]
+fn a_linked_debug_file_beside_the_program_is_used_if_it_is_of_the_same_build() {
+    let built = Built::new(&["-g"]);
+    let folder = built.folder.path();
+    let (at, id) = (built.address("busy_function"), built.build_id());
+    run("objcopy", &["--only-keep-debug", "program", "program.debug"], folder);
+    run("objcopy", &["--strip-all", "--add-gnu-debuglink=program.debug", "program"], folder);
+    let line = |symbols: &mut Symbols| symbols.frames(&built.program(), &id, at).last().and_then(|f| f.line);
+    assert!(line(&mut Symbols::new()).is_some());
+    std::fs::create_dir(built.path(".debug")).unwrap();
+    std::fs::rename(built.path("program.debug"), built.path(".debug/program.debug")).unwrap();
+    assert!(line(&mut Symbols::new()).is_some());
+    let other = Built::new(&["-g", "-O2", "-DX"]);
+    run("objcopy", &["--only-keep-debug", "program", "program.debug"], other.folder.path());
+    std::fs::copy(other.path("program.debug"), built.path(".debug/program.debug")).unwrap();
+    assert!(line(&mut Symbols::new()).is_none(), "lines of another build are wrong lines");
+}
