@@ -129,6 +129,11 @@ impl Cache {
         self.statistics
     }
 
+    /// Bytes that a model of this configuration uses.
+    pub fn bytes(config: &Config) -> usize {
+        Lines::bytes(config.first()) + Lines::bytes(config.second()) + Seen::BYTES
+    }
+
     /// Bytes used.
     pub fn memory_bytes(&self) -> usize {
         self.first.memory_bytes() + self.second.memory_bytes() + self.seen.memory_bytes()

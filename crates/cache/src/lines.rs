@@ -56,6 +56,11 @@ impl Lines {
         place.is_some()
     }
 
+    /// Bytes that such a level uses.
+    pub fn bytes(geometry: Geometry) -> usize {
+        geometry.sets() as usize * geometry.ways as usize * 8
+    }
+
     /// Bytes used.
     pub fn memory_bytes(&self) -> usize {
         self.lines.len() * 8

@@ -9,6 +9,9 @@ pub struct Seen {
 }
 
 impl Seen {
+    /// Bytes used by any.
+    pub const BYTES: usize = (BITS / 8) as usize;
+
     /// Nothing seen.
     pub fn new() -> Seen {
         Seen { bits: vec![0; (BITS / 64) as usize] }

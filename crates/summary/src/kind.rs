@@ -1,5 +1,7 @@
 //! The kinds of range-adaptive trees (Mysore et al. 2008, sections 5.1 to 5.5).
 
+use sonde_event::Detail;
+
 /// What a tree is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
@@ -15,7 +17,8 @@ pub enum Kind {
     Dl1MissValues,
     /// Values of loads that miss the second-level cache of the model (5.4).
     Dl2MissValues,
-    /// Instructions that read or write memory operands whose value needs fewer than 16 bits, by pc (5.5).
+    /// Instructions that read or write a memory operand of 4 or 8 bytes whose value needs fewer than 16 bits besides its
+    /// sign, by pc (5.4). Operands of 1 and 2 bytes are narrow by declaration, and are left out.
     NarrowPcs,
     /// Addresses at which a zero was loaded (5.4, figure 12).
     ZeroLoads,
@@ -70,6 +73,15 @@ impl Kind {
     /// The kind of this name.
     pub fn named(name: &str) -> Option<Kind> {
         Kind::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+
+    /// What a recording must have for it.
+    pub fn needs(self) -> Detail {
+        match self {
+            Kind::Code | Kind::Edges => Detail::Blocks,
+            Kind::LoadAddresses | Kind::StoreAddresses | Kind::CodeData => Detail::Addresses,
+            _ => Detail::Values,
+        }
     }
 
     /// What each dimension holds.

@@ -145,6 +145,22 @@ impl<K: Key> Tree<K> {
         }
     }
 
+    /// Counts `weight` events for each key: what bursts and samples need, whose events stand for several.
+    ///
+    /// Past the front: its tables count single events.
+    pub fn add_slice_weighted(&mut self, keys: &[K], weight: u64) {
+        match weight {
+            0 => return,
+            1 => return self.add_slice(keys),
+            _ => {}
+        }
+        for block in keys.chunks(self.queue.len()) {
+            self.events = self.events.saturating_add(weight.saturating_mul(block.len() as u64));
+            self.core.count_weighted(block, |key| (key.encode(), weight), &mut self.queue);
+            self.keep_schedule();
+        }
+    }
+
     fn add_block(&mut self, block: &[K]) {
         self.events = self.events.saturating_add(block.len() as u64);
         let (descended, visits) = if self.front.way() == Way::Direct {

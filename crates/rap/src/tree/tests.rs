@@ -295,3 +295,18 @@ fn the_node_count_is_a_saw_tooth() {
     assert!(stats.merge_batches >= 8 && stats.splits > 0 && stats.merges > 0);
     assert!(stats.samples.chunks(2).all(|pair| pair[1].nodes <= pair[0].nodes));
 }
+
+#[test]
+fn weighted_slices_keep_the_bound() {
+    for keys in streams(8_000) {
+        let mut tree = Tree::<u64>::new(Config::new().eps(0.02)).unwrap();
+        let mut exact = BTreeMap::new();
+        for (burst, keys) in keys.chunks(300).enumerate() {
+            let weight = [1_000_000, 0, 1, 7, 40_000_000][burst % 5];
+            tree.add_slice_weighted(keys, weight);
+            keys.iter().for_each(|key| *exact.entry(key.encode()).or_default() += weight);
+        }
+        exact.retain(|_, weight| *weight > 0);
+        check(&tree.snapshot(), &exact, 0.02);
+    }
+}

@@ -1,0 +1,132 @@
+//! What summaries are asked to be, and how a limit on memory is divided among their parts.
+
+use crate::batch::{BATCH, Event};
+use crate::error::SummaryError;
+use crate::kind::Kind;
+use crate::what::What;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// Parameters of [`crate::Summaries`].
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Which kinds.
+    pub what: What,
+    /// Largest error of a tree as a share of all its weight. Default 0.5 %.
+    pub eps: f64,
+    /// Limit on all memory of the summaries, in bytes. Default 64 MiB.
+    pub max_memory: usize,
+    /// The cache model, where a kind needs one.
+    pub cache: sonde_cache::Config,
+    /// The CPU time that each burst stands for; without, events count as they are.
+    pub burst_time: Option<BurstTime>,
+    /// Threads that summarize: 1 is the one that reads the stream, which does it all. Default 1.
+    pub consumers: usize,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            what: What::default(),
+            eps: 0.005,
+            max_memory: 64 << 20,
+            cache: sonde_cache::Config::default(),
+            burst_time: None,
+            consumers: 1,
+        }
+    }
+}
+
+/// The CPU time that a burst stands for: the period in force, which may be changed from outside while a run goes on.
+#[derive(Clone, Debug)]
+pub struct BurstTime(Arc<AtomicU64>);
+
+impl BurstTime {
+    /// This period.
+    pub fn new(period: Duration) -> BurstTime {
+        let time = BurstTime(Arc::new(AtomicU64::new(0)));
+        time.set(period);
+        time
+    }
+
+    /// Bursts that end from now on stand for this much.
+    pub fn set(&self, period: Duration) {
+        let picoseconds = u64::try_from(period.as_nanos()).unwrap_or(u64::MAX).saturating_mul(1000);
+        self.0.store(picoseconds, Ordering::Relaxed);
+    }
+
+    pub(crate) fn picoseconds(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Batches of a consumer outside its queue: the one it works on and the one that is being sent.
+const UNDER_WAY: usize = 2;
+/// Least memory of a tree: below, it loses the tables that make it fast.
+const LEAST_TREE: usize = 320 << 10;
+
+/// How the limit is divided, in bytes unless it says otherwise.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shares {
+    /// For a tree of one dimension; one of two gets twice that.
+    pub tree: usize,
+    /// Batches that may wait for each consumer.
+    pub queue: usize,
+    /// Exits whose passes are counted in a table.
+    pub exits: usize,
+    /// References in all open bursts.
+    pub open: usize,
+    /// References that wait for a look at the mappings.
+    pub pending: usize,
+}
+
+impl Config {
+    /// Of what the fixed parts leave, trees have five eighths, queues one; the rest is for open bursts, code and what
+    /// waits. Trees get the same however many consumers there are, so that the result is the same.
+    pub(crate) fn shares(&self) -> Result<Shares, SummaryError> {
+        let batch = BATCH * size_of::<Event>();
+        let has_cache = self.what.has(Kind::Dl1MissValues) || self.what.has(Kind::Dl2MissValues);
+        let cache = if has_cache { sonde_cache::Cache::bytes(&self.cache) } else { 0 };
+        let trees: usize = self.what.kinds().iter().map(|kind| kind.domains().len()).sum();
+        // Keys that are taken out of a batch, for every tree; the batch; the places.
+        let fixed = cache + trees * BATCH * 8 + batch + (128 << 10);
+        let queued = self.consumers.max(1) * (1 + UNDER_WAY) * batch;
+        let least = fixed + (trees * LEAST_TREE * 8 / 5).max(queued * 8);
+        if self.max_memory < least {
+            return Err(SummaryError::TooLittleMemory { limit: self.max_memory, least });
+        }
+        let left = self.max_memory - fixed;
+        Ok(Shares {
+            tree: left / 8 * 5 / trees.max(1),
+            queue: (left / 8 / batch / self.consumers.max(1)).saturating_sub(UNDER_WAY).clamp(1, 16),
+            exits: left / 12 / EXIT_BYTES,
+            open: left / 12 / size_of::<Event>(),
+            pending: left / 12 / size_of::<(Event, u64)>(),
+        })
+    }
+}
+
+/// What the table of code keeps for an exit, and for the superblock that it is of.
+const EXIT_BYTES: usize = 24;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn too_little_is_refused_with_what_is_needed() {
+        let mut config = Config { what: What::all(), max_memory: 1 << 20, ..Config::default() };
+        let Err(SummaryError::TooLittleMemory { least, .. }) = config.shares() else { panic!() };
+        config.max_memory = least;
+        assert!(config.shares().is_ok_and(|shares| shares.tree >= LEAST_TREE));
+    }
+
+    #[test]
+    fn a_period_is_counted_in_picoseconds() {
+        let time = BurstTime::new(Duration::from_millis(10));
+        assert_eq!(time.picoseconds(), 10_000_000_000);
+        time.set(Duration::MAX);
+        assert_eq!(time.picoseconds(), u64::MAX);
+    }
+}

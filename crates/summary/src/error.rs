@@ -1,0 +1,31 @@
+//! Why summaries cannot be made as asked.
+
+use crate::kind::Kind;
+use thiserror::Error;
+
+/// Why not.
+#[derive(Clone, Debug, PartialEq, Error)]
+#[non_exhaustive]
+pub enum SummaryError {
+    /// A name that no kind has.
+    #[error("{0:?} names no summary; there are default, all, {names}", names = names())]
+    UnknownKind(String),
+    /// The limit leaves no room.
+    #[error("{limit} bytes are too few for these summaries: at least {least} are needed")]
+    TooLittleMemory {
+        /// The limit.
+        limit: usize,
+        /// What is needed.
+        least: usize,
+    },
+    /// A tree cannot be made with these parameters.
+    #[error("cannot make a tree: {0}")]
+    Tree(#[from] sonde_rap::ConfigError),
+    /// The system gives no thread.
+    #[error("cannot start a consumer thread: {0}")]
+    Thread(String),
+}
+
+fn names() -> String {
+    Kind::ALL.map(Kind::name).join(", ")
+}

@@ -1,0 +1,261 @@
+//! Summaries against exact counts of the same stream, in every kind, with and without weights.
+
+#[path = "../../event/tests/synthetic/mod.rs"]
+mod synthetic;
+
+use proptest::prelude::*;
+use sonde_cache::{Cache, Found};
+use sonde_event::maps::Mapping;
+use sonde_event::{Access, Begin, Cause, Decoder, Detail, End, ExitKind, Reader, Run};
+use sonde_place::Places;
+use sonde_summary::{BurstTime, Bursts, Config, Kind, Summaries, Summary, Trees, Unit, What};
+use std::collections::BTreeMap;
+use std::time::Duration;
+use synthetic::{BASE, Described, begin, end, program};
+
+/// Everything that a made-up word can lead to is mapped: what waits for a mapping comes later to the cache.
+const MAPS: &str = "\
+00000000-00010000 rw-p 00000000 00:00 0 [low]
+00020000-00400000 rw-p 00000000 00:00 0 [middle]
+ffffffff00000000-ffffffffffffffff rw-p 00000000 00:00 0 [high]
+00400000-00410000 r-xp 00000000 fe:01 1 /opt/made-up
+00010000-00020000 rw-p 00000000 00:00 0 [heap]
+7f0000000000-7f0000001000 rw-p 00000000 00:00 0 
+";
+
+/// Counts by key: of one number, or of two.
+type Exact = BTreeMap<Kind, BTreeMap<[u64; 2], u64>>;
+
+/// The simple twin: every event at once, by the definitions, in maps.
+struct Plain {
+    places: Places,
+    cache: Cache,
+    burst: Vec<(Kind, [u64; 2], u64)>,
+    instructions: u64,
+    bursts: Bursts,
+    time: Option<u64>,
+    counts: Exact,
+}
+
+impl Plain {
+    fn new(config: &Config, time: Option<u64>) -> Plain {
+        Plain {
+            places: Places::new(),
+            cache: Cache::new(&config.cache),
+            burst: Vec::new(),
+            instructions: 0,
+            bursts: Bursts::default(),
+            time,
+            counts: Exact::new(),
+        }
+    }
+
+    fn note(&mut self, kind: Kind, key: [u64; 2], times: u64) {
+        self.burst.push((kind, key, times));
+    }
+
+    fn reference(&mut self, run: &Run<'_>, r: &sonde_event::Ref) {
+        let place = |places: &mut Places, at| places.place(at).0;
+        let pc = place(&mut self.places, r.pc);
+        let load = r.access == Access::Load;
+        let lines: Vec<u64> = match (r.address.unwrap(), r.count) {
+            (at, 1) => vec![at],
+            (_, 0) => return,
+            (at, n) => {
+                (at..at.saturating_add(n * u64::from(r.size))).filter(|a| *a == at || a % 64 == 0).collect()
+            }
+        };
+        for at in lines {
+            let data = place(&mut self.places, at);
+            self.note(if load { Kind::LoadAddresses } else { Kind::StoreAddresses }, [data, 0], 1);
+            self.note(Kind::CodeData, [pc, data], 1);
+            let size = if r.count == 1 { u64::from(r.size) } else { 64 };
+            let found = if load { self.cache.load(data, size) } else { self.cache.store(data, size) };
+            let Some(value) = r.value.filter(|_| r.count == 1) else { continue };
+            let signed = if r.size == 4 { i64::from(value as i32) } else { value as i64 };
+            if r.size == 4 && (-32768..=32767).contains(&signed)
+                || r.size == 8 && (-32768..=32767).contains(&signed)
+            {
+                self.note(Kind::NarrowPcs, [pc, 0], 1);
+            }
+            if !load {
+                continue;
+            }
+            self.note(Kind::LoadValues, [value, 0], 1);
+            if value == 0 && run.wide_value(0).iter().all(|w| *w == 0) {
+                self.note(Kind::ZeroLoads, [data, 0], 1);
+            }
+            if found > Found::First {
+                self.note(Kind::Dl1MissValues, [value, 0], 1);
+            }
+            if found == Found::Memory {
+                self.note(Kind::Dl2MissValues, [value, 0], 1);
+            }
+        }
+    }
+
+    fn close(&mut self) {
+        let weight = match self.time {
+            Some(time) => self.bursts.weigh(time, self.instructions),
+            None => 1,
+        };
+        self.instructions = 0;
+        for (kind, key, times) in std::mem::take(&mut self.burst) {
+            *self.counts.entry(kind).or_default().entry(key).or_default() += times * weight;
+        }
+    }
+}
+
+impl Reader for Plain {
+    fn mapping(&mut self, mapping: &Mapping) {
+        self.places.map(mapping);
+    }
+
+    fn run(&mut self, run: &Run<'_>) {
+        self.instructions += run.instructions();
+        for block in run.blocks() {
+            let place = self.places.place(block.block.pc).0;
+            self.note(Kind::Code, [place, 0], u64::from(block.insns));
+        }
+        let insns = run.insns();
+        for pair in insns.windows(2).filter(|pair| pair[0].pc + u64::from(pair[0].len) != pair[1].pc) {
+            let edge = [self.places.place(pair[0].pc).0, self.places.place(pair[1].pc).0];
+            self.note(Kind::Edges, edge, 1);
+        }
+        if let (Some(last), Some(next)) = (insns.last().filter(|last| last.branch), run.next_pc)
+            && run.path.kind != ExitKind::Fall
+        {
+            let edge = [self.places.place(last.pc).0, self.places.place(next).0];
+            self.note(Kind::Edges, edge, 1);
+        }
+        let all: Vec<_> = run.references().collect();
+        all.iter().for_each(|r| self.reference(run, r));
+    }
+
+    fn begin(&mut self, _: &Begin) {
+        self.bursts.count += 1;
+    }
+
+    fn end(&mut self, _: &End) {
+        self.close();
+    }
+}
+
+/// One pass of a burst: which superblock, which exit, and what its words are made from.
+type Pass = (usize, usize, u64);
+
+fn log(program: &[Described; 3], tid: i32, passes: &[Pass]) -> Vec<u64> {
+    let mut log = begin(tid, 1, BASE);
+    for &(block, exit, seed) in passes {
+        let described = &program[block];
+        let exit = exit % described.plan.exits.len();
+        // Small numbers: addresses in the heap, values that are often zero or narrow, repetitions that are short.
+        let word = |i: usize| match seed.wrapping_mul(i as u64 + 1) % 5 {
+            0 => 0,
+            1 => 0x1_0000 + seed % 0x4000,
+            2 => seed % 300,
+            3 => 0u64.wrapping_sub(seed % 100_000),
+            _ => 0x1_0000 + seed.wrapping_mul(64) % 0xf000,
+        };
+        let mut record = described.record(exit, word);
+        bound_repeats(described, &mut record);
+        log.extend(record);
+    }
+    log.extend(end(100, Cause::Checks, 0x40_2000));
+    log
+}
+
+/// Repeated instructions run forward by a possible number.
+fn bound_repeats(described: &Described, record: &mut [u64]) {
+    for r in &described.plan.refs {
+        if let sonde_x64::memory::Repeat::Counted { before, after } = r.repeat
+            && let Some(after) = record.get(after as usize).copied()
+        {
+            record[before as usize] = after.wrapping_add(after % 500);
+        }
+    }
+}
+
+fn summarize(config: &Config, logs: &[Vec<u64>]) -> (Summary, Plain) {
+    let program = program(Detail::Values);
+    let mut decoder = Decoder::new(Detail::Values);
+    program.iter().for_each(|d| decoder.describe(&d.words).unwrap());
+    let time = config.burst_time.is_some().then_some(PERIOD.as_nanos() as u64 * 1000);
+    let mut both = (Summaries::new(config.clone()).unwrap(), Plain::new(config, time));
+    MAPS.lines().for_each(|line| both.mapping(&Mapping::parse(line).unwrap()));
+    for (tid, log) in (1..).zip(logs) {
+        decoder.log(tid, log, &mut both).unwrap();
+    }
+    let (summaries, plain) = both;
+    (summaries.finish(decoder.catalog()), plain)
+}
+
+const PERIOD: Duration = Duration::from_millis(10);
+
+fn config(weighted: bool, consumers: usize) -> Config {
+    Config {
+        what: What::all(),
+        cache: sonde_cache::Config::parse("256:2:64,1K:4:64").unwrap(),
+        burst_time: weighted.then(|| BurstTime::new(PERIOD)),
+        consumers,
+        ..Config::default()
+    }
+}
+
+/// Every exact count lies within the bounds of its tree, and the totals agree.
+fn agree(summary: &Summary, exact: &Exact) -> Result<(), TestCaseError> {
+    let nothing = BTreeMap::new();
+    for ranges in &summary.ranges {
+        let exact = exact.get(&ranges.kind).unwrap_or(&nothing);
+        let total: u64 = exact.values().sum();
+        let (events, eps) = match &ranges.tree {
+            Trees::One(tree) => (tree.events, tree.eps_effective),
+            Trees::Two(tree) => (tree.events, tree.eps_effective),
+        };
+        prop_assert_eq!(events, total, "{:?}", ranges.kind);
+        prop_assert!(eps <= 0.005 + 1e-9, "{:?}", ranges.kind);
+        for (key, count) in exact {
+            let bounds = match &ranges.tree {
+                Trees::One(tree) => tree.bounds(key[0], key[0]),
+                Trees::Two(tree) => tree.bounds(*key, *key),
+            };
+            prop_assert!(bounds.lower <= *count && *count <= bounds.upper, "{:?} {:x?}", ranges.kind, key);
+            prop_assert!(
+                *count - bounds.lower <= (eps * total as f64) as u64 + 1,
+                "{:?} {:x?}",
+                ranges.kind,
+                key
+            );
+        }
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+    #[test]
+    fn every_kind_agrees_with_exact_counts(
+        bursts in prop::collection::vec(prop::collection::vec((0..3usize, 0..4usize, any::<u64>()), 0..60), 1..20),
+        weighted: bool,
+    ) {
+        let program = program(Detail::Values);
+        let logs: Vec<Vec<u64>> = bursts.iter().map(|passes| log(&program, 1, passes)).collect();
+        let (summary, plain) = summarize(&config(weighted, 1), &logs);
+        agree(&summary, &plain.counts)?;
+        prop_assert_eq!(summary.ranges.len(), Kind::ALL.len());
+        let mut statistics = plain.cache.statistics();
+        statistics.first_touches = summary.cache.unwrap().statistics.first_touches;
+        prop_assert_eq!(summary.cache.unwrap().statistics, statistics);
+        if weighted {
+            prop_assert_eq!(summary.unit, Unit::Picoseconds);
+            prop_assert_eq!(summary.bursts, Bursts { thinned: 0, ..plain.bursts });
+            let Trees::One(code) = &summary.of(Kind::Code).unwrap().tree else { panic!() };
+            let b = summary.bursts;
+            prop_assert_eq!(b.time, code.events + b.undivided + b.empty_time);
+        }
+        prop_assert!(summary.memory.used <= summary.memory.limit);
+        let (again, _) = summarize(&config(weighted, 3), &logs);
+        prop_assert_eq!(again.ranges, summary.ranges);
+        prop_assert_eq!(again.cache, summary.cache);
+    }
+}
