@@ -22,6 +22,7 @@ struct Sonde {
 #[derive(Subcommand)]
 enum Command {
     Run(Box<commands::run::Args>),
+    Report(commands::report::Args),
     Trace(commands::trace::Args),
     Rap(Box<commands::rap::Args>),
     Doctor(commands::doctor::Args),
@@ -31,6 +32,7 @@ fn main() -> ExitCode {
     let sonde = Sonde::parse();
     let outcome = match sonde.command {
         Command::Run(args) => commands::run::run(&args),
+        Command::Report(args) => commands::report::run(&args),
         Command::Trace(args) => commands::trace::run(&args),
         Command::Doctor(args) => commands::doctor::run(&args),
         Command::Rap(args) => commands::rap::run(&args),

@@ -2,5 +2,6 @@
 
 pub mod doctor;
 pub mod rap;
+pub mod report;
 pub mod run;
 pub mod trace;

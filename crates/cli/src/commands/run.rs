@@ -20,6 +20,7 @@ use sonde_event::Reader;
 use sonde_launch::{Counter, Options, Outlets, Policy, Program, Served, Session, Setup, Tap, Totals};
 
 pub use args::{Args, CommandLine, Recording};
+pub use drops::loss_in_words;
 use facts::{Facts, Known, Memory};
 use pace::{Measured, Pace};
 use progress::Progress;

@@ -79,6 +79,13 @@ pub fn in_words(totals: &Totals) -> Vec<(u64, &'static str)> {
     counters.map(|(n, count)| (count, n.words)).chain(ours).collect()
 }
 
+/// What the key of something that was not seen means.
+pub fn loss_in_words(key: &str) -> Option<&'static str> {
+    let counters = SKIPPED.iter().chain(&LOST).map(|n| (n.key, n.words));
+    let ours = ours(&Totals::default()).map(|(key, _, words)| (key, words));
+    counters.chain(ours).find(|(known, _)| *known == key).map(|(_, words)| words)
+}
+
 /// For the JSON: why bursts ended.
 pub fn ends(totals: &Totals) -> BTreeMap<String, u64> {
     nonzero(totals, &ENDED).map(|(n, count)| (n.key.to_string(), count)).collect()

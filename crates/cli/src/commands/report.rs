@@ -1,0 +1,167 @@
+//! `sonde report`: shows a profile.
+
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use clap::Parser;
+use sonde_profile::{Ending, Profile, Run};
+use sonde_report::{About, Options, Section, Style, Subject};
+use sonde_symbol::Symbols;
+
+use crate::commands::run::loss_in_words;
+use crate::outcome::CannotWrite;
+use crate::quantity::{grouped, parse_share};
+
+/// Shows what a profile says: functions, hot ranges of code, data and values, calls.
+///
+/// A profile is what `sonde run -o FILE` and `sonde merge` write. Names are looked up in the program's own files and in
+/// installed debug files; where there are none, module and offset are shown.
+#[derive(Parser)]
+#[command(
+    after_help = "Example:\n  sonde run -o gzip.sonde -- gzip -9 -c file > /dev/null\n  sonde report gzip.sonde --section functions,code"
+)]
+pub struct Args {
+    /// The profile.
+    file: PathBuf,
+    /// Sections to show, with commas between; `all` for all, `list` to see their names.
+    #[arg(long, value_delimiter = ',', value_name = "NAME")]
+    section: Vec<String>,
+    /// Most rows of each list; 0 for all.
+    #[arg(long, default_value_t = 12, value_name = "N")]
+    top: usize,
+    /// A range is hot from this share on.
+    #[arg(long, default_value = "2%", value_name = "SHARE", value_parser = parse_share)]
+    hot: f64,
+    /// Write JSON to standard output (docs/report.schema.json).
+    #[arg(long)]
+    json: bool,
+    /// Also look for debug files below this folder (may be given several times).
+    #[arg(long, value_name = "DIR")]
+    debug_dir: Vec<PathBuf>,
+}
+
+/// What is shown unless something else is asked for.
+const USUAL: [&str; 11] = [
+    "runs",
+    "functions",
+    "code",
+    "loads",
+    "stores",
+    "load-values",
+    "zero-loads",
+    "calls",
+    "contexts",
+    "cache",
+    "missing",
+];
+
+/// Shows the profile.
+pub fn run(args: &Args) -> Result<()> {
+    if args.section.iter().any(|name| name == "list") {
+        let names: Vec<&str> = Section::all().into_iter().map(Section::name).collect();
+        return writeln!(io::stdout(), "{}", names.join("\n")).map_err(|e| CannotWrite(e).into());
+    }
+    let sections = sections(&args.section)?;
+    let profile = Profile::read(&args.file).with_context(|| format!("{}", args.file.display()))?;
+    let mut symbols = symbols(&args.debug_dir);
+    let options =
+        Options { hot: args.hot, top: if args.top == 0 || args.json { usize::MAX } else { args.top } };
+    let report = of(&profile, &mut symbols, &options);
+    let mut out = BufWriter::new(io::stdout().lock());
+    let written = if args.json {
+        serde_json::to_writer_pretty(&mut out, &report).map_err(io::Error::from).and_then(|()| writeln!(out))
+    } else {
+        sonde_report::write(&mut out, &report, &sections, style(args.top, io::stdout().is_terminal()))
+    };
+    written.and_then(|()| out.flush()).map_err(|e| CannotWrite(e).into())
+}
+
+/// A report of a profile.
+pub fn of(profile: &Profile, symbols: &mut Symbols, options: &Options) -> sonde_report::Report {
+    let runs: Vec<About> = profile.runs.iter().map(about).collect();
+    let subject = Subject::of(&profile.summary, &runs, None);
+    sonde_report::report(&subject, symbols, options)
+}
+
+/// Names from the usual places and these.
+pub fn symbols(more: &[PathBuf]) -> Symbols {
+    let mut roots = more.to_vec();
+    roots.push(Path::new("/usr/lib/debug").to_owned());
+    Symbols::with_debug_roots(roots)
+}
+
+/// As wide as the terminal; elsewhere as wide as people read.
+pub fn style(top: usize, terminal: bool) -> Style {
+    let width = terminal_size::terminal_size().filter(|_| terminal).map_or(100, |(w, _)| usize::from(w.0));
+    let colour = terminal && std::env::var_os("NO_COLOR").is_none();
+    Style { width: width.max(60), colour, top }
+}
+
+fn sections(names: &[String]) -> Result<Vec<Section>> {
+    if names.iter().any(|name| name == "all") {
+        return Ok(Section::all());
+    }
+    if names.is_empty() {
+        return Ok(USUAL.into_iter().filter_map(Section::named).collect());
+    }
+    let mut found = Vec::new();
+    for name in names {
+        match Section::named(name) {
+            Some(section) => found.push(section),
+            None => bail!("there is no section {name:?}: `--section list` shows their names"),
+        }
+    }
+    Ok(found)
+}
+
+/// How a run was taken, in words.
+fn about(run: &Run) -> About {
+    let seconds = |ns: u64| ns as f64 / 1e9;
+    let mut facts = vec![("ended".to_owned(), ending(run.ending))];
+    let policy = match run.policy.as_str() {
+        "always" => "everything was recorded".to_owned(),
+        "counter" => format!("bursts of {} checks every {} checks", run.burst_checks, run.gap_checks),
+        _ => format!(
+            "bursts of {} checks about every {:.1} ms of CPU time",
+            grouped(run.burst_checks),
+            run.period_ns as f64 / 1e6
+        ),
+    };
+    facts.push(("policy".into(), format!("{policy}; {}", run.record)));
+    if let Some(trigger) = &run.trigger {
+        let note = run.trigger_note.as_ref().map(|note| format!(" ({note})")).unwrap_or_default();
+        facts.push(("trigger".into(), format!("{trigger}{note}")));
+    }
+    facts.push(("loader".into(), run.loader.clone()));
+    let cpu = seconds(run.cpu_ns);
+    let share = if run.cpu_ns == 0 { 0.0 } else { run.burst_ns as f64 / run.cpu_ns as f64 };
+    let recorded = if run.policy == "always" {
+        String::new()
+    } else {
+        format!(", {:.2} % of it in bursts", share * 100.0)
+    };
+    facts.push(("time".into(), format!("{cpu:.2} s of CPU time in {:.2} s{recorded}", seconds(run.wall_ns))));
+    facts.push(("machine".into(), format!("{}, Linux {}", run.machine.processor, run.machine.kernel)));
+    if let Some(became) = &run.became {
+        facts.push(("exec".into(), format!("it became {became}, which was not recorded")));
+    }
+    if let Some(error) = &run.error {
+        facts.push(("error".into(), format!("in the log: {error}")));
+    }
+    let loss = |(key, count): (&String, &u64)| (*count, loss_in_words(key).unwrap_or(key).to_owned());
+    About {
+        command: run.command.clone(),
+        facts,
+        losses: run.losses.iter().map(loss).collect(),
+        cpu_seconds: cpu,
+    }
+}
+
+fn ending(ending: Ending) -> String {
+    match ending {
+        Ending::Unknown => "not known".into(),
+        Ending::Status(status) => format!("with status {status}"),
+        Ending::Signal(signal) => format!("by signal {signal}"),
+    }
+}
