@@ -98,6 +98,13 @@ impl Regions {
     /// Most regions: a number has 16 bits.
     pub const MOST: usize = 1 << 16;
 
+    /// Regions by number, as [`Regions::all`] and [`Regions::left_out`] gave them; none if the first is not the unknown
+    /// one or there are too many.
+    pub fn from_parts(all: Vec<Region>, left_out: u64) -> Option<Regions> {
+        let first = all.first().filter(|region| region.kind == Kind::Unknown);
+        (first.is_some() && all.len() <= Regions::MOST).then_some(Regions { all, left_out })
+    }
+
     /// The number of a region, a new one if need be; 0 (unknown) if there are too many, which is counted.
     pub fn number(&mut self, region: &Region) -> u16 {
         if let Some(known) = self.all.iter().position(|r| r.is_same_as(region)) {

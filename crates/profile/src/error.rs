@@ -1,0 +1,99 @@
+//! Why a profile could not be read, written or put together.
+
+use crate::check::Invalid;
+use sonde_summary::{Kind, Unit};
+use std::io;
+use std::path::PathBuf;
+
+/// What went wrong with a profile.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ProfileError {
+    /// The system refused.
+    #[error("cannot {action} {}: {source}", path.display())]
+    System {
+        /// What was tried.
+        action: &'static str,
+        /// With which file.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// Reading or writing failed where no file is known.
+    #[error("cannot {action} the profile: {source}")]
+    Stream {
+        /// What was tried.
+        action: &'static str,
+        /// Why not.
+        source: io::Error,
+    },
+    /// Something in a file.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: Box<ProfileError>,
+    },
+    /// It is something else.
+    #[error("this is not a profile of Sonde (it does not begin as one); traces are read with `sonde trace`")]
+    NotAProfile,
+    /// A later version of Sonde wrote it.
+    #[error("version {found} of the format is not known, only versions up to {known}: use a newer Sonde")]
+    TooNew {
+        /// The file's version.
+        found: u32,
+        /// The last version that can be read.
+        known: u32,
+    },
+    /// The end is missing.
+    #[error("the file is cut off: it was not copied or written to its end; take the profile again")]
+    Truncated,
+    /// What was read is not what was written.
+    #[error("the file is damaged ({what}): copy it or take the profile again")]
+    Damaged {
+        /// What does not fit.
+        what: String,
+    },
+    /// More than was allowed.
+    #[error("{what} exceeds the limit of {limit} {of}: raise the limit if you trust the file")]
+    TooLarge {
+        /// What is too large.
+        what: &'static str,
+        /// How large it may be.
+        limit: u64,
+        /// What the limit counts.
+        of: &'static str,
+    },
+    /// It is a profile that cannot be true.
+    #[error("the profile cannot be true: {0}")]
+    Invalid(#[from] Invalid),
+    /// Summaries of two profiles that cannot be added up.
+    #[error(
+        "trees over {} count {} in one profile and {} in the other, which cannot be added up: merge profiles that were \
+         recorded with the same policy",
+        kind.name(), ours.word(), theirs.word()
+    )]
+    Units {
+        /// What the trees are over.
+        kind: Kind,
+        /// Unit of the first.
+        ours: Unit,
+        /// Unit of the other.
+        theirs: Unit,
+    },
+    /// Trees that cannot be put together.
+    #[error("trees over {} cannot be put together: {source}", kind.name())]
+    Trees {
+        /// What the trees are over.
+        kind: Kind,
+        /// Why not.
+        source: sonde_rap::MergeError,
+    },
+}
+
+impl ProfileError {
+    pub(crate) fn damaged(what: impl Into<String>) -> ProfileError {
+        ProfileError::Damaged { what: what.into() }
+    }
+}

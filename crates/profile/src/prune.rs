@@ -1,0 +1,58 @@
+//! Trees that are too large for a file are made coarser, as they would be with a larger `eps`; what that costs is told.
+
+use crate::error::ProfileError;
+use crate::profile::Profile;
+use crate::trees::heaviest_path;
+use sonde_rap::{Buffer, Config, Key, MergeError, Snapshot, Tree};
+use sonde_summary::Trees;
+
+/// From one attempt to the next the error allowed grows by this factor.
+const STEP: f64 = 1.5;
+
+impl Profile {
+    /// The profile with at most `most` nodes in each tree; none if that is so already.
+    pub fn pruned(&self, most: usize) -> Result<Option<Profile>, ProfileError> {
+        let nodes = |trees: &Trees| match trees {
+            Trees::One(tree) => tree.nodes.len(),
+            Trees::Two(tree) => tree.nodes.len(),
+        };
+        if self.summary.ranges.iter().all(|ranges| nodes(&ranges.tree) <= most) {
+            return Ok(None);
+        }
+        let mut pruned = self.clone();
+        for ranges in pruned.summary.ranges.iter_mut().filter(|ranges| nodes(&ranges.tree) > most) {
+            let kind = ranges.kind;
+            let done = match &mut ranges.tree {
+                Trees::One(tree) => prune(tree, most).map(|fewer| *tree = fewer),
+                Trees::Two(tree) => prune(tree, most).map(|fewer| *tree = fewer),
+            };
+            done.map_err(|source| ProfileError::Trees { kind, source })?;
+        }
+        Ok(Some(pruned))
+    }
+}
+
+/// The same events in at most `most` nodes (at least one): light ranges are merged into their parents, as a tree with a
+/// larger `eps` does it (Mysore et al. 2008, section 2.2). What then holds is in `eps_effective`.
+pub(crate) fn prune<K: Key>(tree: &Snapshot<K>, most: usize) -> Result<Snapshot<K>, MergeError> {
+    let mut eps = tree.config.eps;
+    let mut fewer = tree.clone();
+    while fewer.nodes.len() > most.max(1) {
+        eps *= STEP;
+        if eps >= 1.0 {
+            fewer.nodes = vec![sonde_rap::Node { range: sonde_rap::Range::all(), own: tree.events }];
+            break;
+        }
+        let mut coarser = Tree::new(coarse(&tree.config, eps)).map_err(MergeError::Config)?;
+        coarser.merge(&fewer)?;
+        fewer.nodes = coarser.snapshot().nodes;
+    }
+    let lost = heaviest_path(&fewer) as f64 / fewer.events.max(1) as f64;
+    fewer.eps_effective = fewer.config.eps.max(lost);
+    Ok(fewer)
+}
+
+/// Merges at once, and takes no more memory than the nodes need.
+fn coarse(config: &Config, eps: f64) -> Config {
+    Config { eps, first_merge: 1, max_memory: None, buffer: Buffer::None, ..config.clone() }
+}

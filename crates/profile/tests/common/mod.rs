@@ -1,0 +1,176 @@
+//! Profiles that are made up, but as full as real ones.
+#![allow(dead_code, reason = "each test uses a part")]
+
+use sonde_event::Counts;
+use sonde_event::trace::Machine;
+use sonde_place::{Kind as RegionKind, Place, Region, Regions};
+use sonde_profile::{Ending, Profile, Run, Timeline};
+use sonde_rap::{Config, Tree};
+use sonde_summary::{
+    BlockWeight, Bursts, CacheCounts, Domain, Kind, Memory, Missing, Ranges, Summary, Trees, Unit,
+};
+
+/// Numbers that look random and are always the same (splitmix64).
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    pub fn below(&mut self, n: u64) -> u64 {
+        self.next() % n
+    }
+}
+
+pub fn region(kind: RegionKind, name: &str, build_id: &[u8]) -> Region {
+    Region { kind, name: name.into(), build_id: build_id.into() }
+}
+
+/// A program, a library, heap and stack, met in an order that depends on the seed.
+pub fn regions(seed: u64) -> Regions {
+    let mut known = [
+        region(RegionKind::Module, "/opt/program", &[1, 2, 3]),
+        region(RegionKind::Module, "/lib/libc.so.6", &[4, 5, 6]),
+        region(RegionKind::Heap, "[heap]", &[]),
+        region(RegionKind::Stack, "[stack]", &[]),
+    ];
+    known.rotate_left((seed % 4) as usize);
+    let mut regions = Regions::default();
+    known.iter().for_each(|region| {
+        regions.number(region);
+    });
+    regions
+}
+
+/// The place of an offset in a region known by its name.
+pub fn place(regions: &Regions, name: &str, offset: u64) -> u64 {
+    let slot = regions.all().iter().position(|r| r.name == name).expect("a known region");
+    Place::new(slot as u16, offset).0
+}
+
+/// One event of a kind: skewed, so that there are hot and cold ranges.
+pub fn event(random: &mut Random, regions: &Regions, domain: Domain) -> u64 {
+    let near = |random: &mut Random, span: u64| {
+        let bits = random.below(20);
+        random.below(1 << bits) * 8 % span
+    };
+    match domain {
+        Domain::Code if random.below(4) == 0 => {
+            place(regions, "/lib/libc.so.6", 0x2_0000 + near(random, 0x8000))
+        }
+        Domain::Code => place(regions, "/opt/program", 0x1000 + near(random, 0x4000)),
+        Domain::Data if random.below(3) == 0 => {
+            place(regions, "[stack]", (1 << 47) - 8 - near(random, 0x1000))
+        }
+        Domain::Data => place(regions, "[heap]", near(random, 0x10_0000)),
+        Domain::Value => random.next() >> random.below(64),
+    }
+}
+
+pub fn ranges(random: &mut Random, regions: &Regions, kind: Kind, events: u64, config: &Config) -> Ranges {
+    let tree = match kind.domains() {
+        [domain] => {
+            let mut tree = Tree::<u64>::new(config.clone()).expect("valid");
+            for _ in 0..events {
+                let key = event(random, regions, *domain);
+                tree.add_weighted(key, 1 + random.below(9));
+            }
+            Trees::One(tree.snapshot())
+        }
+        domains => {
+            let mut tree = Tree::<[u64; 2]>::new(config.clone()).expect("valid");
+            for _ in 0..events {
+                let key = [event(random, regions, domains[0]), event(random, regions, domains[1])];
+                tree.add_weighted(key, 1 + random.below(9));
+            }
+            Trees::Two(tree.snapshot())
+        }
+    };
+    Ranges { kind, unit: Unit::Events, events, tree }
+}
+
+pub fn run(seed: u64) -> Run {
+    let mut run = Run {
+        recorder: "0.1.0".into(),
+        path: "/opt/program".into(),
+        policy: "bursts".into(),
+        record: "values".into(),
+        trigger: Some("stops".into()),
+        trigger_note: Some("perf events are forbidden here".into()),
+        loader: "placed".into(),
+        period_ns: 10_000_000,
+        burst_checks: 1000,
+        rate: Some(0.01),
+        random_gap: 0.5,
+        seed,
+        started_ms: 1_700_000_000_000 + seed,
+        machine: Machine { processor: "x".into(), processors: 2, kernel: "6.1".into() },
+        cpu_ns: 123_456_789,
+        wall_ns: 234_567_890,
+        ending: if seed.is_multiple_of(2) { Ending::Status(0) } else { Ending::Signal(9) },
+        bursts: 100,
+        burst_ns: 1_000_000,
+        became: None,
+        error: None,
+        counters: [("triggers".into(), 120)].into(),
+        burst_ends: [("checks".into(), 90), ("syscall".into(), 10)].into(),
+        losses: [("skipped_code".into(), 20)].into(),
+        timeline: Timeline::default(),
+        ..Run::default()
+    };
+    run.set_command(["program", "--fast", ""]);
+    (0..50).for_each(|i| run.timeline.add(i * 3_000_000, 2_000_000, 2));
+    run
+}
+
+/// A profile with a tree of every kind.
+pub fn profile(seed: u64, events: u64, config: &Config) -> Profile {
+    let mut random = Random(seed);
+    let regions = regions(seed);
+    let ranges: Vec<Ranges> =
+        Kind::ALL.iter().map(|kind| ranges(&mut random, &regions, *kind, events, config)).collect();
+    let mut blocks: Vec<BlockWeight> = (0..30u64)
+        .map(|i| BlockWeight {
+            place: Place(place(&regions, "/opt/program", 0x1000 + i * 16)),
+            bytes: 9,
+            weight: 5 + i,
+        })
+        .collect();
+    blocks.sort();
+    let summary = Summary {
+        unit: Unit::Events,
+        counts: Counts {
+            bursts: 100,
+            runs: 9,
+            blocks: 8,
+            instructions: 7,
+            loads: 6,
+            stores: 5,
+            without_address: 4,
+        },
+        bursts: Bursts { count: 100, empty: 1, thinned: 2, time: 3, empty_time: 1, undivided: 0 },
+        ranges,
+        blocks,
+        regions,
+        cache: Some(CacheCounts {
+            config: sonde_cache::Config::default(),
+            statistics: sonde_cache::Statistics {
+                loads: 60,
+                first_load_misses: 50,
+                second_load_misses: 40,
+                stores: 30,
+                first_store_misses: 20,
+                second_store_misses: 10,
+                first_touches: 5,
+            },
+        }),
+        missing: Missing { unplaced_code: 1, gaps: 2, ..Missing::default() },
+        memory: Memory { limit: 1 << 20, used: 1 << 19 },
+    };
+    Profile::of_run(run(seed), summary)
+}

@@ -1,0 +1,123 @@
+//! The report for a terminal.
+
+mod calls;
+mod lists;
+mod tree;
+
+use crate::section::Section;
+use crate::view::Report;
+use std::io::{self, Write};
+
+/// How to write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Style {
+    /// Columns.
+    pub width: usize,
+    /// Whether to colour.
+    pub colour: bool,
+    /// Most rows of a list; 0 for all.
+    pub top: usize,
+}
+
+impl Default for Style {
+    fn default() -> Style {
+        Style { width: 100, colour: false, top: 12 }
+    }
+}
+
+/// Writes the sections that were asked for; those that have nothing to say are left out.
+pub fn write(out: &mut impl Write, report: &Report, sections: &[Section], style: Style) -> io::Result<()> {
+    for section in sections {
+        match section {
+            Section::Runs => lists::runs(out, report, style)?,
+            Section::Functions => lists::functions(out, report, style)?,
+            Section::Ranges(kind) => {
+                if let Some(view) = report.ranges.iter().find(|view| view.kind == kind.name()) {
+                    tree::ranges(out, report, view, *kind, style)?;
+                }
+            }
+            Section::Calls => calls::calls(out, report, style)?,
+            Section::Contexts => calls::contexts(out, report, style)?,
+            Section::Widths => tree::widths(out, report, style)?,
+            Section::Map => tree::map(out, report, style)?,
+            Section::Cache => lists::cache(out, report, style)?,
+            Section::Missing => lists::missing(out, report, style)?,
+        }
+    }
+    Ok(())
+}
+
+/// A heading.
+pub(crate) fn heading(out: &mut impl Write, style: Style, title: &str, note: &str) -> io::Result<()> {
+    let note = if note.is_empty() { String::new() } else { format!(" ({note})") };
+    if style.colour {
+        writeln!(out, "\n\x1b[1m{title}\x1b[0m{note}")
+    } else {
+        writeln!(out, "\n{title}{note}")
+    }
+}
+
+/// A share as percent in 6 columns.
+pub(crate) fn percent(share: f64) -> String {
+    format!("{:5.1} %", share * 100.0)
+}
+
+/// What sampling adds to a share, or nothing if everything was recorded.
+pub(crate) fn plus_minus(half: f64) -> String {
+    if half == 0.0 { String::new() } else { format!(" ±{:4.1}", half * 100.0) }
+}
+
+/// A number with its thousands apart.
+pub(crate) fn grouped(n: u64) -> String {
+    let digits = n.to_string();
+    let mut text = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// Cut to a number of columns, the middle left out: both ends of a name say something.
+pub(crate) fn fit(text: &str, columns: usize) -> String {
+    let chars: Vec<char> = text.chars().collect();
+    if chars.len() <= columns.max(4) {
+        return text.to_owned();
+    }
+    let keep = columns.max(4) - 1;
+    let (head, tail) = (keep.div_ceil(2), keep / 2);
+    let mut all: String = chars[..head].iter().collect();
+    all.push('…');
+    all.extend(&chars[chars.len() - tail..]);
+    all
+}
+
+/// The rows to show, and how many are left out.
+pub(crate) fn some<T>(rows: &[T], style: Style) -> (&[T], usize) {
+    let shown = if style.top == 0 { rows.len() } else { rows.len().min(style.top) };
+    (&rows[..shown], rows.len() - shown)
+}
+
+/// Says how many rows were left out.
+pub(crate) fn and_more(out: &mut impl Write, left_out: usize) -> io::Result<()> {
+    if left_out > 0 {
+        writeln!(out, "  ... and {left_out} more (--top 0 shows all)")?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_names_keep_both_ends() {
+        assert_eq!(fit("abcdefghij", 7), "abc…hij");
+        assert_eq!(fit("abc", 7), "abc");
+        assert_eq!(fit("äöüäöüäöü", 5).chars().count(), 5);
+        assert_eq!(grouped(1234567), "1,234,567");
+        assert_eq!(grouped(12), "12");
+    }
+}

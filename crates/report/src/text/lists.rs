@@ -1,0 +1,73 @@
+//! Plain lists: runs, functions, the cache model, what is missing.
+
+use super::{Style, and_more, fit, grouped, heading, percent, plus_minus, some};
+use crate::view::Report;
+use std::io::{self, Write};
+
+/// How the runs were taken.
+pub fn runs(out: &mut impl Write, report: &Report, style: Style) -> io::Result<()> {
+    let (shown, left_out) = some(&report.runs, style);
+    for run in shown {
+        heading(out, style, &fit(&run.command.join(" "), style.width.saturating_sub(2)), "")?;
+        for (what, how) in &run.facts {
+            writeln!(out, "  {what:<10} {}", fit(how, style.width.saturating_sub(13)))?;
+        }
+    }
+    and_more(out, left_out)?;
+    if report.runs.len() > 1 {
+        let cpu: f64 = report.runs.iter().map(|run| run.cpu_seconds).sum();
+        writeln!(out, "  {} runs together, {cpu:.2} s of CPU time", report.runs.len())?;
+    }
+    let t = &report.totals;
+    writeln!(
+        out,
+        "  recorded   {} instructions in {} blocks, {} loads, {} stores, {} bursts",
+        grouped(t.instructions),
+        grouped(t.blocks),
+        grouped(t.loads),
+        grouped(t.stores),
+        grouped(t.bursts)
+    )
+}
+
+/// Functions by weight.
+pub fn functions(out: &mut impl Write, report: &Report, style: Style) -> io::Result<()> {
+    if report.functions.is_empty() {
+        return Ok(());
+    }
+    heading(out, style, "functions", &format!("share of {}", report.share_of))?;
+    let (shown, left_out) = some(&report.functions, style);
+    for row in shown {
+        let bar = if row.plus_minus == 0.0 { String::new() } else { plus_minus(row.plus_minus) };
+        let source = row.source.as_deref().map(crate::name::short).unwrap_or(&row.module);
+        let room = style.width.saturating_sub(11 + bar.chars().count() + source.chars().count());
+        writeln!(out, "  {}{bar}  {}  {source}", percent(row.share), fit(&row.name, room.max(20)))?;
+    }
+    and_more(out, left_out)
+}
+
+/// The cache model.
+pub fn cache(out: &mut impl Write, report: &Report, style: Style) -> io::Result<()> {
+    let Some(cache) = &report.cache else { return Ok(()) };
+    heading(out, style, "cache model", &cache.levels.join("; "))?;
+    writeln!(
+        out,
+        "  {} loads: {} miss the first level, {} the second; {} references to lines never seen before",
+        grouped(cache.loads),
+        percent(cache.first_level_misses).trim(),
+        percent(cache.second_level_misses).trim(),
+        grouped(cache.first_touches)
+    )
+}
+
+/// What was not seen.
+pub fn missing(out: &mut impl Write, report: &Report, style: Style) -> io::Result<()> {
+    if report.missing.is_empty() {
+        return Ok(());
+    }
+    heading(out, style, "not seen", "")?;
+    for missed in &report.missing {
+        writeln!(out, "  {:>12} {}", grouped(missed.count), missed.what)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,131 @@
+//! Trees of ranges as the paper draws them, the coverage by width (figure 11), the memory map (figure 12).
+
+use super::{Style, and_more, fit, grouped, heading, percent, plus_minus, some};
+use crate::name::size;
+use crate::view::{HotView, RangesView, Report};
+use sonde_summary::Kind;
+use std::io::{self, Write};
+
+fn title(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Code => "hot code",
+        Kind::LoadAddresses => "hot data, loads",
+        Kind::StoreAddresses => "hot data, stores",
+        Kind::LoadValues => "hot values loaded",
+        Kind::Dl1MissValues => "hot values of loads that miss the first cache level",
+        Kind::Dl2MissValues => "hot values of loads that miss the second cache level",
+        Kind::NarrowPcs => "code with narrow operands",
+        Kind::ZeroLoads => "where zeros are loaded from",
+        Kind::Edges => "hot branches",
+        Kind::CodeData => "hot code by data",
+    }
+}
+
+/// A tree: own weight, inclusive weight, the range.
+pub fn ranges(
+    out: &mut impl Write,
+    report: &Report,
+    view: &RangesView,
+    kind: Kind,
+    style: Style,
+) -> io::Result<()> {
+    let note = format!(
+        "{} events, {} ranges; a share is at most {} too low{}",
+        grouped(view.events),
+        grouped(view.nodes as u64),
+        percent(view.eps).trim(),
+        if report.unit == "events" { "" } else { "; ± is sampling, 95 %" }
+    );
+    heading(out, style, title(kind), &note)?;
+    if view.hot.is_empty() {
+        return writeln!(out, "  no range has {} or more", percent(view.hot_from).trim());
+    }
+    writeln!(out, "      own     all")?;
+    let (shown, left_out) = some(&view.hot, style);
+    for hot in shown {
+        writeln!(out, "{}", line(hot, style))?;
+    }
+    and_more(out, left_out)
+}
+
+fn line(hot: &HotView, style: Style) -> String {
+    let numbers =
+        format!("  {} {}{}", percent(hot.own_share), percent(hot.share), plus_minus(hot.plus_minus));
+    let indent = "  ".repeat(hot.depth.min(8));
+    let names: Vec<&str> = hot.sides.iter().map(|side| side.name.as_str()).collect();
+    let place = match hot.sides.as_slice() {
+        [side] => side.place.clone().filter(|place| !side.name.contains(place.as_str())),
+        _ => None,
+    };
+    let place = place.map_or_else(String::new, |place| format!("  {place}"));
+    let used = numbers.chars().count() + indent.len() + place.chars().count() + 2;
+    let room = style.width.saturating_sub(used).max(24);
+    let name = match names.as_slice() {
+        [one] => fit(one, room),
+        several => {
+            let each = (room.saturating_sub(4 * (several.len() - 1)) / several.len()).max(12);
+            let parts: Vec<String> = several.iter().map(|name| fit(name, each)).collect();
+            parts.join(" -> ")
+        }
+    };
+    format!("{numbers}  {indent}{name}{place}")
+}
+
+/// Figure 11: the share of events in hot ranges no wider than so many bits.
+pub fn widths(out: &mut impl Write, report: &Report, style: Style) -> io::Result<()> {
+    let kinds = [Kind::LoadValues, Kind::Dl1MissValues, Kind::Dl2MissValues].map(Kind::name);
+    let views: Vec<&RangesView> =
+        report.ranges.iter().filter(|v| kinds.contains(&v.kind) && v.weight > 0).collect();
+    if views.is_empty() {
+        return Ok(());
+    }
+    let note = format!(
+        "share of events in hot ranges ({} and more) of at most 2^n values",
+        percent(views[0].hot_from).trim()
+    );
+    heading(out, style, "value locality by width", &note)?;
+    let steps: Vec<u32> = (0..=64).step_by(8).collect();
+    let header: String = steps.iter().map(|n| format!("{n:>6}")).collect();
+    writeln!(out, "  {:<16}n ={header}", "")?;
+    for view in views {
+        let share = |n: &u32| view.widths.iter().rfind(|p| p.log2_width <= *n).map_or(0.0, |p| p.share);
+        let row: String = steps.iter().map(|n| format!("{:>6.1}", share(n) * 100.0)).collect();
+        writeln!(out, "  {:<16}% ={row}", view.kind)?;
+    }
+    Ok(())
+}
+
+/// Shades from nothing to much.
+const SHADES: [char; 9] = [' ', '.', ':', '-', '=', '+', '*', '#', '@'];
+
+/// Figure 12: regions of memory, darker where more zeros are loaded.
+pub fn map(out: &mut impl Write, report: &Report, style: Style) -> io::Result<()> {
+    let Some(map) = report.map.as_ref().filter(|map| !map.rows.is_empty()) else { return Ok(()) };
+    heading(
+        out,
+        style,
+        "memory map of zero loads",
+        "darker: more; all zeros and all loads there, chance of a zero",
+    )?;
+    let most = map.rows.iter().flat_map(|row| &row.columns).fold(0.0f64, |a, b| a.max(*b));
+    let (shown, left_out) = some(&map.rows, style);
+    for row in shown {
+        let shade = |share: &f64| {
+            let level = if *share == 0.0 { 0.0 } else { 1.0 + (share / most).sqrt() * 7.0 };
+            SHADES[(level as usize).min(SHADES.len() - 1)]
+        };
+        let columns: String = row.columns.iter().map(shade).collect();
+        let (least, most) = row.zero_chance;
+        writeln!(
+            out,
+            "  {:<18} |{columns}| {} {}  {}-{}",
+            fit(&row.name, 18),
+            percent(row.zero_loads),
+            percent(row.loads),
+            percent(least).trim().trim_end_matches(" %"),
+            percent(most).trim()
+        )?;
+        writeln!(out, "  {:<18}  +{:#x}, {} wide", "", row.from, size(row.to - row.from))?;
+    }
+    and_more(out, left_out)
+}

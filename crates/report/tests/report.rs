@@ -1,0 +1,282 @@
+//! Reports of made-up profiles of a real program: names, shares, errors, widths; text and JSON agree.
+
+use std::path::Path;
+use std::process::Command;
+
+use sonde_calls::{CallProfile, Context, Invoked, Pair, Region as CodeRegion};
+use sonde_event::Counts;
+use sonde_place::{Kind as RegionKind, Place, Region, Regions};
+use sonde_rap::{Config, Tree};
+use sonde_report::{About, Options, Report, Section, Style, Subject, report, schema, write};
+use sonde_summary::{BlockWeight, Bursts, Kind, Missing, Ranges, Trees, Unit};
+use sonde_symbol::Symbols;
+
+const SOURCE: &str = "\
+int table[1000];
+int other[1000];
+__attribute__((noinline)) int hot(int x) {
+    for (int i = 0; i < x; i++)
+        table[i % 1000] += i;
+    return table[x % 1000];
+}
+__attribute__((noinline)) int cold(int x) {
+    return x * 3 + other[x % 1000];
+}
+int main(int argc, char **argv) {
+    (void)argv;
+    return hot(argc) + cold(argc);
+}
+";
+
+/// A program with debug information, and where its symbols are.
+struct Built {
+    folder: tempfile::TempDir,
+    symbols: Vec<(String, u64, u64)>,
+}
+
+fn run(program: &str, args: &[&str], folder: &Path) -> String {
+    let output = Command::new(program).args(args).current_dir(folder).output().unwrap();
+    assert!(output.status.success(), "{program} {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+impl Built {
+    fn new() -> Built {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("source.c"), SOURCE).unwrap();
+        run("cc", &["-g", "-O1", "-pie", "-fPIE", "-o", "program", "source.c"], folder.path());
+        let table = run("nm", &["-S", "program"], folder.path());
+        let hex = |text: &str| u64::from_str_radix(text, 16).ok();
+        let symbol = |line: &str| {
+            let words: Vec<&str> = line.split(' ').collect();
+            let [at, size, _, name] = words[..] else { return None };
+            Some((name.to_owned(), hex(at)?, hex(size)?))
+        };
+        Built { symbols: table.lines().filter_map(symbol).collect(), folder }
+    }
+
+    fn at(&self, name: &str) -> (u64, u64) {
+        let (_, at, size) = self.symbols.iter().find(|(n, ..)| n == name).unwrap();
+        (*at, *size)
+    }
+}
+
+/// What a summary would have kept.
+struct Kept {
+    regions: Regions,
+    ranges: Vec<Ranges>,
+    blocks: Vec<BlockWeight>,
+    counts: Counts,
+    bursts: Bursts,
+    calls: CallProfile,
+    missing: Missing,
+    runs: Vec<About>,
+    unit: Unit,
+}
+
+fn tree(points: &[(u64, u64)]) -> Trees {
+    let mut tree = Tree::<u64>::new(Config::new().eps(0.01)).unwrap();
+    points.iter().for_each(|(key, weight)| tree.add_weighted(*key, *weight));
+    Trees::One(tree.snapshot())
+}
+
+fn kept(built: &Built, unit: Unit) -> Kept {
+    let mut regions = Regions::default();
+    let name = built.folder.path().join("program").display().to_string();
+    let module = regions.number(&Region { kind: RegionKind::Module, name, build_id: Vec::new() });
+    let heap =
+        regions.number(&Region { kind: RegionKind::Heap, name: "[heap]".into(), build_id: Vec::new() });
+    let place = |offset: u64| Place::new(module, offset);
+    let ((hot, hot_size), (cold, cold_size)) = (built.at("hot"), built.at("cold"));
+    let block = |at, bytes: u64, weight| BlockWeight { place: place(at), bytes: bytes as u32, weight };
+    let blocks = vec![block(hot, hot_size, 900), block(cold, cold_size, 60)];
+    let code = tree(&[(place(hot).0, 900), (place(cold).0, 60), (place(cold + 8).0, 40)]);
+    let (table, _) = built.at("table");
+    let data: Vec<(u64, u64)> = (0..100).map(|i| (place(table + 4 * i).0, 8)).collect();
+    let on_heap: Vec<(u64, u64)> = (0..20).map(|i| (Place::new(heap, 0x1000 + 8 * i).0, 10)).collect();
+    let loads = tree(&[data.clone(), on_heap.clone()].concat());
+    let zeros = tree(&on_heap);
+    let values = tree(&[(0, 700), (u64::MAX, 200), (0x7f00_1234_5678, 100)]);
+    let mut edges = Tree::<[u64; 2]>::new(Config::new().eps(0.01)).unwrap();
+    edges.add_weighted([place(hot + 12).0, place(hot).0], 500);
+    let of = |kind, tree| Ranges { kind, unit, events: 1000, tree };
+    let context = |parent, function, instructions| Context {
+        parent,
+        function,
+        calls: 1,
+        instructions,
+        weight: instructions,
+        ..Context::default()
+    };
+    let mut calls = CallProfile { instructions: 1000, weight: 1000, calls: 2, ..CallProfile::default() };
+    let entry = |at: u64| place(at).0;
+    let (main, _) = built.at("main");
+    let mut entries = [entry(hot), entry(cold)];
+    entries.sort_unstable();
+    calls.functions = entries.map(|entry| Invoked { entry, count: 1, weight: 1 }).to_vec();
+    calls.pairs = vec![Pair { site: entry(main + 10), callee: entry(hot), count: 1, weight: 1 }];
+    calls.regions = vec![CodeRegion { branch: entry(hot + 12), count: 10, instructions: 900, weight: 900 }];
+    calls.contexts = vec![Context::default(); 2];
+    calls.contexts.push(Context { calls: 0, ..context(0, entry(main), 40) });
+    calls.contexts.push(context(2, entry(hot), 900));
+    calls.contexts.push(context(2, entry(cold), 60));
+    Kept {
+        regions,
+        ranges: vec![
+            of(Kind::Code, code),
+            of(Kind::LoadAddresses, loads),
+            of(Kind::LoadValues, values),
+            of(Kind::ZeroLoads, zeros),
+            of(Kind::Edges, Trees::Two(edges.snapshot())),
+        ],
+        blocks,
+        counts: Counts { bursts: 400, instructions: 1000, ..Counts::default() },
+        bursts: Bursts { count: 400, time: 1000, ..Bursts::default() },
+        calls,
+        missing: Missing { unplaced_data: 3, ..Missing::default() },
+        runs: vec![About {
+            command: vec!["program".into(), "1".into()],
+            facts: vec![("trigger".into(), "none".into())],
+            losses: vec![(7, "bursts were skipped".into())],
+            cpu_seconds: 1.5,
+        }],
+        unit,
+    }
+}
+
+impl Kept {
+    fn subject(&self) -> Subject<'_> {
+        Subject {
+            runs: &self.runs,
+            unit: self.unit,
+            counts: &self.counts,
+            bursts: &self.bursts,
+            ranges: &self.ranges,
+            blocks: &self.blocks,
+            regions: &self.regions,
+            cache: None,
+            calls: Some(&self.calls),
+            missing: &self.missing,
+        }
+    }
+
+    fn report(&self) -> Report {
+        report(&self.subject(), &mut Symbols::new(), &Options::default())
+    }
+}
+
+fn text(report: &Report, sections: &[Section], width: usize) -> String {
+    let mut out = Vec::new();
+    write(&mut out, report, sections, Style { width, colour: false, top: 12 }).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+#[test]
+fn a_hot_range_reads_as_function_file_and_lines() {
+    let report = kept(&Built::new(), Unit::Events).report();
+    let code = report.ranges.iter().find(|v| v.kind == "code").unwrap();
+    let hot = code.hot.iter().max_by(|a, b| a.own_share.total_cmp(&b.own_share)).unwrap();
+    assert_eq!(hot.sides[0].name, "hot, source.c:3-7");
+    assert!((hot.own_share - 0.9).abs() < 1e-9);
+    assert!(hot.share_at_most <= 0.9 + code.eps + 1e-9);
+    assert!(hot.sides[0].place.as_deref().unwrap().starts_with("program+0x"));
+}
+
+#[test]
+fn functions_are_listed_with_what_is_not_kept() {
+    let report = kept(&Built::new(), Unit::Events).report();
+    let rows: Vec<_> = report.functions.iter().map(|f| (f.name.as_str(), f.weight)).collect();
+    assert_eq!(rows, [("hot", 900), ("cold", 60), ("(blocks not kept)", 40)]);
+    assert!(report.functions.iter().all(|f| f.plus_minus == 0.0), "everything was recorded");
+}
+
+#[test]
+fn shares_from_bursts_have_error_bars() {
+    let report = kept(&Built::new(), Unit::Picoseconds).report();
+    let hot = &report.functions[0];
+    assert!(hot.plus_minus > 0.02 && hot.plus_minus < 0.05, "{}", hot.plus_minus);
+    assert!(text(&report, &[Section::Functions], 100).contains('±'));
+}
+
+#[test]
+fn data_is_named_by_variable_and_region() {
+    let report = kept(&Built::new(), Unit::Events).report();
+    let loads = report.ranges.iter().find(|v| v.kind == "loads").unwrap();
+    let names: Vec<&str> = loads.hot.iter().map(|h| h.sides[0].name.as_str()).collect();
+    assert!(names.contains(&"program:.bss table"), "{names:?}");
+    assert!(names.iter().any(|name| name.starts_with("heap, ")), "{names:?}");
+}
+
+#[test]
+fn the_map_tells_where_zeros_come_from_and_how_likely_they_are() {
+    let map = kept(&Built::new(), Unit::Events).report().map.unwrap();
+    assert_eq!(map.rows.len(), 1, "only the heap has zeros");
+    assert_eq!(map.rows[0].name, "heap");
+    assert!(map.rows[0].zero_chance.0 > 0.9 && map.rows[0].zero_chance.1 <= 1.0);
+    assert!((map.rows[0].columns.iter().sum::<f64>() - 1.0).abs() < 0.05);
+}
+
+#[test]
+fn calls_are_told_by_name() {
+    let calls = kept(&Built::new(), Unit::Events).report().calls.unwrap();
+    assert_eq!(calls.pairs[0].callee, "hot");
+    assert!(calls.pairs[0].site.starts_with("main, source.c:1"), "{}", calls.pairs[0].site);
+    let contexts: Vec<_> = calls.contexts.iter().map(|c| (c.depth, c.name.as_str())).collect();
+    assert!(contexts.contains(&(0, "main")) && contexts.contains(&(1, "hot")), "{contexts:?}");
+    assert!((calls.contexts[0].share - 1.0).abs() < 1e-9);
+}
+
+#[test]
+fn every_section_fits_its_width_and_says_something() {
+    let report = kept(&Built::new(), Unit::Picoseconds).report();
+    for section in Section::all() {
+        let has_data = !matches!(
+            section.name(),
+            "stores" | "dl1-miss-values" | "dl2-miss-values" | "narrow" | "code-data" | "cache"
+        );
+        for width in [80, 100, 160] {
+            let text = text(&report, &[section], width);
+            assert_eq!(!text.is_empty(), has_data, "{}", section.name());
+            assert!(!text.contains('\x1b'));
+            let too_wide = text.lines().skip(2).find(|line| line.chars().count() > width.max(90));
+            assert_eq!(too_wide, None, "{} at {width}", section.name());
+        }
+    }
+    let missing = text(&report, &[Section::Missing], 100);
+    assert!(missing.contains("7 bursts were skipped") && missing.contains("3 references went"), "{missing}");
+}
+
+#[test]
+fn stripped_programs_degrade_to_module_and_offset() {
+    let built = Built::new();
+    let kept = kept(&built, Unit::Events);
+    run("strip", &["program"], built.folder.path());
+    let report = kept.report();
+    let code = report.ranges.iter().find(|v| v.kind == "code").unwrap();
+    assert!(code.hot.iter().all(|hot| hot.sides[0].name.contains("program+0x")), "{:?}", code.hot);
+}
+
+/// The schema in the documentation is the one that the types make. `UPDATE_SCHEMA=1` writes it.
+#[test]
+fn the_documented_schema_is_current() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/report.schema.json");
+    let now = serde_json::to_string_pretty(&schema()).unwrap() + "\n";
+    if std::env::var_os("UPDATE_SCHEMA").is_some() {
+        std::fs::write(&path, &now).unwrap();
+    }
+    let documented = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(documented == now, "docs/report.schema.json is stale: run the test with UPDATE_SCHEMA=1");
+}
+
+/// Every key that a report has is in its schema, with a description.
+#[test]
+fn json_has_the_keys_of_the_schema() {
+    let report = serde_json::to_value(kept(&Built::new(), Unit::Picoseconds).report()).unwrap();
+    let schema = serde_json::to_value(schema()).unwrap();
+    let properties = schema["properties"].as_object().unwrap();
+    let keys = report.as_object().unwrap();
+    assert_eq!(keys.len(), properties.len());
+    for (key, _) in keys {
+        assert!(properties[key]["description"].is_string(), "{key}");
+    }
+}
