@@ -15,6 +15,8 @@ pub enum Section {
     Calls,
     /// The calling-context tree.
     Contexts,
+    /// Hot data streams.
+    Streams,
     /// Coverage by width of the value trees (figure 11).
     Widths,
     /// The memory map (figure 12).
@@ -32,6 +34,7 @@ impl Section {
         let last = [
             Section::Calls,
             Section::Contexts,
+            Section::Streams,
             Section::Widths,
             Section::Map,
             Section::Cache,
@@ -48,6 +51,7 @@ impl Section {
             Section::Ranges(kind) => kind.name(),
             Section::Calls => "calls",
             Section::Contexts => "contexts",
+            Section::Streams => "streams",
             Section::Widths => "widths",
             Section::Map => "map",
             Section::Cache => "cache",

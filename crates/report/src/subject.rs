@@ -3,6 +3,7 @@
 use sonde_calls::CallProfile;
 use sonde_event::Counts;
 use sonde_place::Regions;
+use sonde_streams::StreamsProfile;
 use sonde_summary::{BlockWeight, Bursts, CacheCounts, Kind, Missing, Ranges, Summary, Unit};
 
 /// How a run was taken, in words and numbers.
@@ -39,6 +40,8 @@ pub struct Subject<'a> {
     pub cache: Option<&'a CacheCounts>,
     /// Calls; their addresses are places.
     pub calls: Option<&'a CallProfile>,
+    /// Hot data streams; their addresses are places.
+    pub streams: Option<&'a StreamsProfile>,
     /// What is not in the trees.
     pub missing: &'a Missing,
 }
@@ -56,6 +59,7 @@ impl<'a> Subject<'a> {
             regions: &summary.regions,
             cache: summary.cache.as_ref(),
             calls,
+            streams: None,
             missing: &summary.missing,
         }
     }

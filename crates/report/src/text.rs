@@ -2,6 +2,7 @@
 
 mod calls;
 mod lists;
+mod streams;
 mod tree;
 
 use crate::section::Section;
@@ -38,6 +39,7 @@ pub fn write(out: &mut impl Write, report: &Report, sections: &[Section], style:
             }
             Section::Calls => calls::calls(out, report, style)?,
             Section::Contexts => calls::contexts(out, report, style)?,
+            Section::Streams => streams::streams(out, report, style)?,
             Section::Widths => tree::widths(out, report, style)?,
             Section::Map => tree::map(out, report, style)?,
             Section::Cache => lists::cache(out, report, style)?,

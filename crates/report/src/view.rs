@@ -5,6 +5,7 @@ mod functions;
 mod map;
 mod missing;
 mod ranges;
+mod streams;
 
 use crate::name::Namer;
 use crate::subject::Subject;
@@ -17,6 +18,7 @@ pub use functions::FunctionView;
 pub use map::{MapRow, MapView};
 pub use missing::{CacheView, Missed};
 pub use ranges::{HotView, RangesView, SideView, WidthView};
+pub use streams::{StreamView, StreamsView};
 
 /// What is shown.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -80,6 +82,8 @@ pub struct Report {
     pub ranges: Vec<RangesView>,
     /// Calls.
     pub calls: Option<CallsView>,
+    /// Hot data streams.
+    pub streams: Option<StreamsView>,
     /// Where zeros are loaded from (figure 12).
     pub map: Option<MapView>,
     /// The cache model.
@@ -112,6 +116,7 @@ pub fn report(subject: &Subject<'_>, symbols: &mut Symbols, options: &Options) -
         functions: functions::view(subject, &mut namer),
         ranges: subject.ranges.iter().map(|r| ranges::view(subject, r, &mut namer, options)).collect(),
         calls: subject.calls.map(|calls| calls::view(subject, calls, &mut namer, options)),
+        streams: subject.streams.map(|profile| streams::view(profile, &mut namer, options)),
         map: map::view(subject, options),
         cache: subject.cache.map(CacheView::of),
         missing: missing::view(subject),

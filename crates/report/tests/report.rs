@@ -8,6 +8,7 @@ use sonde_event::Counts;
 use sonde_place::{Kind as RegionKind, Place, Region, Regions};
 use sonde_rap::{Config, Tree};
 use sonde_report::{About, Options, Report, Section, Style, Subject, report, schema, write};
+use sonde_streams::{Shape, Stream, StreamsProfile};
 use sonde_summary::{BlockWeight, Bursts, Kind, Missing, Ranges, Trees, Unit};
 use sonde_symbol::Symbols;
 
@@ -69,6 +70,7 @@ struct Kept {
     counts: Counts,
     bursts: Bursts,
     calls: CallProfile,
+    streams: StreamsProfile,
     missing: Missing,
     runs: Vec<About>,
     unit: Unit,
@@ -120,6 +122,15 @@ fn kept(built: &Built, unit: Unit) -> Kept {
     calls.contexts.push(Context { calls: 0, ..context(0, entry(main), 40) });
     calls.contexts.push(context(2, entry(hot), 900));
     calls.contexts.push(context(2, entry(cold), 60));
+    let stream = Stream {
+        pcs: vec![entry(hot + 4); 4],
+        addresses: (0..4).map(|i| Place::new(heap, 0x1000 + 64 * i).0).collect(),
+        frequency: 20,
+        at_most: 25,
+        shape: Shape::Strided { stride: 64 },
+    };
+    let streams =
+        StreamsProfile { streams: vec![stream], references: 100, bursts: 1, ..StreamsProfile::default() };
     Kept {
         regions,
         ranges: vec![
@@ -133,6 +144,7 @@ fn kept(built: &Built, unit: Unit) -> Kept {
         counts: Counts { bursts: 400, instructions: 1000, ..Counts::default() },
         bursts: Bursts { count: 400, time: 1000, ..Bursts::default() },
         calls,
+        streams,
         missing: Missing { unplaced_data: 3, ..Missing::default() },
         runs: vec![About {
             command: vec!["program".into(), "1".into()],
@@ -156,6 +168,7 @@ impl Kept {
             regions: &self.regions,
             cache: None,
             calls: Some(&self.calls),
+            streams: Some(&self.streams),
             missing: &self.missing,
         }
     }
@@ -224,6 +237,17 @@ fn calls_are_told_by_name() {
     let contexts: Vec<_> = calls.contexts.iter().map(|c| (c.depth, c.name.as_str())).collect();
     assert!(contexts.contains(&(0, "main")) && contexts.contains(&(1, "hot")), "{contexts:?}");
     assert!((calls.contexts[0].share - 1.0).abs() < 1e-9);
+}
+
+#[test]
+fn streams_are_told_with_where_they_are_and_what_to_do() {
+    let report = kept(&Built::new(), Unit::Events).report();
+    let stream = &report.streams.as_ref().unwrap().streams[0];
+    assert!((stream.share - 0.8).abs() < 1e-9 && stream.share_at_most == 1.0);
+    assert_eq!(stream.code.len(), 1, "one line");
+    assert!(stream.code[0].starts_with("hot, source.c:"), "{:?}", stream.code);
+    assert_eq!((stream.data.len(), stream.shape.as_str()), (4, "strided by 64 B"));
+    assert!(!stream.advice.is_empty());
 }
 
 #[test]
