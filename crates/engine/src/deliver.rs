@@ -232,6 +232,7 @@ impl Engine {
             let _ = set_real(sig, &Action::default());
         }
         drop(actions);
+        let logged = self.has_buffer(thread);
         if thread.version == crate::cache::RECORDING {
             self.mark(thread, Kind::Signal, &[sig as u64, pc], true);
         }
@@ -253,6 +254,9 @@ impl Engine {
         let mask = context.mask | action.mask | own;
         thread.blocked_faults = mask & ALWAYS_OURS;
         signal::set_mask(mask & !ALWAYS_OURS);
+        if !logged {
+            self.leave(thread, action.handler as u64, Cause::Buffers);
+        }
         let to = self.go_on(thread, action.handler as u64);
         // SAFETY: the context holds the handler's first state; nothing on this stack is needed any more.
         unsafe { resume(thread, to) }

@@ -85,9 +85,28 @@ impl Engine {
         }
     }
 
-    fn take_free(&self, thread: &Thread) -> Option<i32> {
+    /// Threads that sleep in system calls keep their buffers, so that with more threads than buffers the ones that run
+    /// would wait for ever. So a thread hands its own in before a system call while less than a quarter is free.
+    pub fn hand_in_if_scarce(&self, thread: &mut Thread) {
+        let buffers = self.buffers();
+        let free = buffers.iter().filter(|b| b.state.load(Relaxed) == state::FREE).count();
+        if thread.buffer >= 0 && free * 4 < buffers.len() {
+            self.submit(thread);
+        }
+    }
+
+    /// Whether the thread has a buffer (again, if it handed its own in). False if none can be had any more.
+    pub fn has_buffer(&self, thread: &mut Thread) -> bool {
+        thread.buffer >= 0 || self.acquire(thread, true)
+    }
+
+    fn buffers(&self) -> &[sonde_wire::Buffer] {
         let count = (self.control().regions.count as usize).min(self.control().buffers.len());
-        for (i, buffer) in self.control().buffers[..count].iter().enumerate() {
+        &self.control().buffers[..count]
+    }
+
+    fn take_free(&self, thread: &Thread) -> Option<i32> {
+        for (i, buffer) in self.buffers().iter().enumerate() {
             if buffer.state.load(Relaxed) == state::FREE
                 && buffer.state.compare_exchange(state::FREE, state::OWNED, AcqRel, Relaxed).is_ok()
             {

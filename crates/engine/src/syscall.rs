@@ -112,7 +112,7 @@ impl Engine {
                 thread.gpr[0] = if written { 0 } else { (-14i64) as u64 };
                 return self.go_on(thread, pc + 2);
             }
-            _ => {}
+            _ => self.hand_in_if_scarce(thread),
         }
         // SAFETY: the context holds the program's registers.
         unsafe { entry::sonde_syscall(thread) }
@@ -127,6 +127,9 @@ impl Engine {
         let args = [thread.gpr[7], thread.gpr[6], thread.gpr[2], thread.gpr[10]];
         thread.gpr[1] = pc;
         thread.gpr[11] = thread.flags;
+        if !matches!(nr, number::EXECVE | number::EXECVEAT) && !self.has_buffer(thread) {
+            self.leave(thread, pc, Cause::Buffers);
+        }
         match nr {
             number::MMAP if ok && args[2] & PROT_EXEC != 0 => self.code_changed(result, args[1]),
             number::MPROTECT | number::MUNMAP if ok => self.code_changed(args[0], args[1]),

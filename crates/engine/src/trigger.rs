@@ -348,6 +348,9 @@ pub unsafe fn entered(thread: *mut Thread, arg: u64, reason: u64) -> u64 {
     if reason == why::BEGIN {
         return engine.begin(thread, arg);
     }
+    if reason == why::MISS && !engine.has_buffer(thread) {
+        return engine.not_copied(thread, arg, Cause::Buffers);
+    }
     let mut translator = engine.translator.lock();
     let exit = if matches!(reason, why::MISS | why::END_INDIRECT) {
         None
