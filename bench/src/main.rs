@@ -14,6 +14,7 @@ mod measure;
 mod overhead;
 mod rap;
 mod reading;
+mod sequitur;
 mod statistics;
 mod streams;
 mod stress;
@@ -50,6 +51,10 @@ enum Command {
     ///
     /// Example: sonde-bench consumer --sonde target/release/sonde -- gzip -c FILE
     Consumer(consumer::Consumer),
+    /// Measure how fast Sequitur takes the references of programs; status 1 when the goal is missed
+    ///
+    /// Example: sonde-bench sequitur --sonde target/release/sonde
+    Sequitur(sequitur::Rates),
     /// Run programs with random settings and compare with native runs; status 1 when any differs
     ///
     /// Example: sonde-bench stress --runs 1000 --over hostile
@@ -91,6 +96,7 @@ fn run(command: Command) -> Result<bool> {
         Command::Rap { options } => return rap::run(&options).map_err(anyhow::Error::msg),
         Command::Consumer(consumer) => return consumer.run(),
         Command::Read(reading) => return reading.run(),
+        Command::Sequitur(rates) => return rates.run(),
         Command::Stress(stress) => return stress.run(),
         Command::Overhead(overhead) => overhead.run()?,
         Command::Counts(counts) => counts.run()?,

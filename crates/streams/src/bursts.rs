@@ -5,6 +5,7 @@ use crate::config::{StreamsConfig, StreamsError};
 use crate::profile::StreamsProfile;
 use crate::reader::StreamsReader;
 use crate::signature::{Share, overlap};
+use sonde_event::maps::Mapping;
 use sonde_event::{Begin, Cause, End, ExitKind, Path, Reader, Run, Signal, Superblock, Syscall};
 use std::collections::HashMap;
 
@@ -127,6 +128,14 @@ impl<R: Reader> Reader for Sampler<R> {
         if self.recording(signal.tid) {
             self.inner.signal(signal);
         }
+    }
+
+    fn mapping(&mut self, mapping: &Mapping) {
+        self.inner.mapping(mapping);
+    }
+
+    fn wants_mappings(&self) -> bool {
+        self.inner.wants_mappings()
     }
 
     fn gap(&mut self) {
