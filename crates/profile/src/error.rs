@@ -68,19 +68,24 @@ pub enum ProfileError {
     /// It is a profile that cannot be true.
     #[error("the profile cannot be true: {0}")]
     Invalid(#[from] Invalid),
-    /// Summaries of two profiles that cannot be added up.
+    /// Weights of two profiles that cannot be added up.
     #[error(
-        "trees over {} count {} in one profile and {} in the other, which cannot be added up: merge profiles that were \
-         recorded with the same policy",
-        kind.name(), ours.word(), theirs.word()
+        "one profile counts in {}, the other in {}, which cannot be added up: take both with the same policy",
+        ours.word(), theirs.word()
     )]
     Units {
-        /// What the trees are over.
-        kind: Kind,
         /// Unit of the first.
         ours: Unit,
         /// Unit of the other.
         theirs: Unit,
+    },
+    /// Cache models of two profiles differ, so that their misses cannot be added up.
+    #[error("one profile modelled the caches {ours}, the other {theirs}: take both with the same --cache")]
+    CacheModels {
+        /// Of the first.
+        ours: String,
+        /// Of the other.
+        theirs: String,
     },
     /// Trees that cannot be put together.
     #[error("trees over {} cannot be put together: {source}", kind.name())]
