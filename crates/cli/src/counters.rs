@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use sonde_launch::{Counter, Totals};
 
-const NAMES: [(Counter, &str); 31] = [
+const NAMES: [(Counter, &str); 32] = [
     (Counter::Triggers, "triggers"),
     (Counter::Bursts, "bursts"),
     (Counter::EndedByChecks, "ended_by_checks"),
@@ -27,6 +27,7 @@ const NAMES: [(Counter, &str); 31] = [
     (Counter::CodeBytes, "code_bytes"),
     (Counter::TranslateTicks, "translate_ticks"),
     (Counter::BurstTicks, "burst_ticks"),
+    (Counter::BurstCpuNs, "burst_cpu_ns"),
     (Counter::Flushes, "flushes"),
     (Counter::Waits, "waits"),
     (Counter::Threads, "threads"),

@@ -73,6 +73,8 @@ pub struct Thread {
     pub fs_base: u64,
     /// Time stamp of the burst's begin.
     pub began: u64,
+    /// CPU time of the thread at the burst's begin, where that is measured: see [`crate::state::Engine::cpu_clock`].
+    pub began_cpu: u64,
     /// Random state.
     pub random: u64,
     /// Timer id plus one, 0 if there is none.

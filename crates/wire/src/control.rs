@@ -101,7 +101,7 @@ pub enum Counter {
     CodeBytes,
     /// Time spent translating, in time-stamp ticks.
     TranslateTicks,
-    /// Time spent between the begin and the end of bursts, in time-stamp ticks.
+    /// Time spent between the begin and the end of bursts, in time-stamp ticks: wall time.
     BurstTicks,
     /// Times the whole cache was thrown away.
     Flushes,
@@ -123,6 +123,9 @@ pub enum Counter {
     ForwardedFaults,
     /// Triggers in threads under seccomp, where the engine's system calls could end the program.
     SkippedSeccomp,
+    /// CPU time of threads between the begin and the end of bursts of a trigger, in nanoseconds. Policies that keep
+    /// threads in the copy do not count it.
+    BurstCpuNs,
 }
 
 /// Number of counters reserved.

@@ -111,7 +111,7 @@ fn adapt(session: &mut Session, pace: Option<&mut Pace>) {
     let control = session.control();
     let measured = Measured {
         cpu: session.cpu_time().as_secs_f64(),
-        in_bursts: control.counter(Counter::BurstTicks) as f64 / session.ticks_per_second(),
+        in_bursts: control.counter(Counter::BurstCpuNs) as f64 / 1e9,
         bursts: control.counter(Counter::Bursts) as f64,
     };
     if let Some((period, checks)) = pace.step(measured) {

@@ -114,10 +114,16 @@ impl Facts {
     pub fn new(known: Known<'_>, totals: &Totals) -> Facts {
         let seconds = |counter| totals.counter(counter) as f64 / totals.ticks_per_second.max(1.0);
         let cpu = totals.cpu.as_secs_f64();
-        let burst_seconds = seconds(Counter::BurstTicks);
+        let bursts = known.policy == "bursts";
+        // Counter mode switches too often to ask for CPU time each time.
+        let burst_seconds = if bursts {
+            totals.counter(Counter::BurstCpuNs) as f64 / 1e9
+        } else {
+            seconds(Counter::BurstTicks)
+        };
         let triggers = totals.counter(Counter::Triggers);
         let counts = known.counts;
-        let (always, bursts) = (known.policy == "always", known.policy == "bursts");
+        let always = known.policy == "always";
         Facts {
             program: known.program.args.iter().map(|a| a.to_string_lossy().into_owned()).collect(),
             path: known.program.path.display().to_string(),
