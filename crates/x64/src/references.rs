@@ -29,6 +29,7 @@ impl Planner {
             return false;
         }
         let repeat = self.repeat(insn);
+        let first = self.refs.len();
         for m in memory {
             let (reads, writes, conditional) = directions(m.access());
             if !reads && !writes {
@@ -59,7 +60,20 @@ impl Planner {
                 self.refs.push(reference);
             }
         }
+        self.load_before_store(first, insn.is_string_instruction());
         true
+    }
+
+    /// The decoder names the destination first (movs, pop to memory), but the program loads before it stores. Only the
+    /// order of references changes, not that of the words they are made of: traces stay readable.
+    fn load_before_store(&mut self, first: usize, copies: bool) {
+        let [a, b] = &mut self.refs[first..] else { return };
+        if (a.access, b.access) == (Access::Store, Access::Load) {
+            core::mem::swap(a, b);
+            if copies {
+                b.value = a.value;
+            }
+        }
     }
 
     /// Whether the instruction may start a restartable sequence (storing zero, which the C library does, ends one).
@@ -239,9 +253,8 @@ impl Planner {
                 }
             }
             Mnemonic::Stosb | Mnemonic::Stosw | Mnemonic::Stosd | Mnemonic::Stosq => return self.content(0),
-            Mnemonic::Movsb | Mnemonic::Movsw | Mnemonic::Movsq => {
-                return self.refs.last().map_or(Value::Unknown, |r| r.value);
-            }
+            // What was loaded, which is planned after this.
+            _ if insn.is_string_instruction() => return Value::Unknown,
             m if is_vector_move(m) => {
                 if let Some(v) = self.log_vector(insn, 1, size, false) {
                     return v;
