@@ -1,5 +1,6 @@
 //! Whether exhaustive counts are right: instructions against callgrind, loads and stores against lackey.
 
+mod alike;
 mod valgrind;
 
 use std::path::PathBuf;
@@ -19,14 +20,42 @@ use crate::{host, workloads};
 const PROGRAMS: [&str; 7] =
     ["computed_goto", "jump_table", "tail_calls", "long_jump", "flags", "odd_code", "rep_string"];
 
+const INTRODUCTION: &str = "
+Instructions (with `repetitions`, as valgrind counts them) against `valgrind --tool=callgrind`, loads and stores against
+`--tool=lackey --trace-mem=yes`, these on smaller inputs. Both runs take the plainest variants of the C library's
+functions, fixed hash seeds and one thread (`bench/src/counts/alike.rs`): otherwise they run different code, since
+valgrind shows a plainer processor.
+Goals: instructions within 0.1 %, loads and stores within 1 %.
+
+";
+
+const EXPLANATION: &str = "
+What remains:
+- *Start of the program*, about 20,000 instructions, more for programs with many symbols: valgrind preloads a library of
+  its own, whose linking counts; it adds variables to the environment, which the C library searches for tunables; its
+  processor calls itself an Intel one, whose caches the C library looks up in another way. With the same library
+  preloaded in both runs (`LD_PRELOAD=vgpreload_core-amd64-linux.so`) `lame` differs by 500 instructions of 1.1
+  billion.
+- *Loads and stores* differ by the same start, about 4,000 loads and 1,000 stores, which shows on short runs.
+- *The vdso* runs natively in neither: valgrind replaces it by system calls, Sonde records it as any code.
+- *Repeated comparisons* that find a difference at the very last element count one too many here (the log holds rcx,
+  not flags).
+- *Programs that go native*: `flags` (popf) and `odd_code` run instructions that are not copied, after which the thread is
+  not recorded until a tick later; the exhaustive mode is not exhaustive there, and says so (`burst_ends`).
+- A dash: valgrind does not run the program (it does not know an instruction of `rep_string`).
+";
+
 /// Options of `sonde-bench counts`.
 #[derive(Args, Debug)]
 pub struct CompareCounts {
     /// Only workloads and programs with these names
     names: Vec<String>,
     /// Size of the workloads' inputs
-    #[arg(long, default_value_t = 0.02)]
+    #[arg(long, default_value_t = 0.05)]
     scale: f64,
+    /// Size of the inputs for loads and stores, since lackey writes a line for each of them
+    #[arg(long, default_value_t = 0.002)]
+    lackey_scale: f64,
     /// Work of the hostile programs in percent
     #[arg(long, default_value_t = 10)]
     work: u32,
@@ -52,21 +81,24 @@ impl CompareCounts {
             ensure!(sonde.accepts(option, value), "this sonde has no {option} {value}");
         }
         let mut page = host::heading("Counts of the exhaustive mode");
-        page += "\nInstructions against `valgrind --tool=callgrind`, loads and stores against `--tool=lackey --trace-mem=yes`.\n\n";
+        page += INTRODUCTION;
         page += "| | instructions | callgrind | difference | loads | lackey | difference | stores | lackey | difference |\n|---|---|---|---|---|---|---|---|---|---|\n";
-        for subject in self.subjects()? {
-            let line = self.row(&subject, &sonde).with_context(|| subject.name.clone())?;
+        for (large, small) in self.subjects(self.scale)?.iter().zip(&self.subjects(self.lackey_scale)?) {
+            let line = self.row(large, small, &sonde).with_context(|| large.name.clone())?;
             eprint!("{line}");
             page += &line;
         }
+        page += EXPLANATION;
         host::keep(&self.output, &page)
     }
 
-    fn subjects(&self) -> Result<Vec<Subject>> {
+    fn subjects(&self, scale: f64) -> Result<Vec<Subject>> {
         let wanted = |name: &str| self.names.is_empty() || self.names.iter().any(|n| n == name);
         let mut subjects = Vec::new();
-        for workload in workloads::chosen(&[])?.iter().filter(|w| w.threads == 1 && wanted(&w.name)) {
-            subjects.push(workload.ready(&self.places.inputs, self.scale, self.places.limit())?);
+        // Sorting can be told to use one thread.
+        let single = |w: &workloads::Workload| w.threads == 1 || w.name == "sort";
+        for workload in workloads::chosen(&[])?.iter().filter(|w| single(w) && wanted(&w.name)) {
+            subjects.push(workload.ready(&self.places.inputs, scale, self.places.limit())?);
         }
         let programs: Vec<_> = manifest::programs()?
             .into_iter()
@@ -83,15 +115,16 @@ impl CompareCounts {
             "no single-threaded workload or program has one of these names: {:?}",
             self.names
         );
-        Ok(subjects)
+        Ok(subjects.into_iter().map(alike::alike).collect())
     }
 
-    fn row(&self, subject: &Subject, sonde: &Sonde) -> Result<String> {
-        let ours = observed(subject, sonde)?;
-        let instructions = valgrind::callgrind(&subject.job)?;
-        let mut cells = vec![subject.name.clone()];
-        cells.extend(compared(ours.instructions, Some(instructions)));
-        let theirs = if self.no_lackey { None } else { Some(valgrind::lackey(&subject.job)?) };
+    fn row(&self, large: &Subject, small: &Subject, sonde: &Sonde) -> Result<String> {
+        let mut cells = vec![large.name.clone()];
+        let instructions = valgrind::callgrind(large)?;
+        cells.extend(compared(observed(large, sonde)?.instructions, instructions));
+        let ours = observed(small, sonde)?;
+        let wanted = !self.no_lackey && instructions.is_some();
+        let theirs = wanted.then(|| valgrind::lackey(&small.job)).transpose()?;
         cells.extend(compared(ours.loads, theirs.map(|c| c.loads)));
         cells.extend(compared(ours.stores, theirs.map(|c| c.stores)));
         Ok(format!("| {} |\n", cells.join(" | ")))
@@ -129,7 +162,9 @@ fn parse(text: &str) -> Result<Counts> {
             .and_then(serde_json::Value::as_u64)
             .with_context(|| format!("sonde's summary has no number {key:?}"))
     };
-    Ok(Counts { instructions: number("instructions")?, loads: number("loads")?, stores: number("stores")? })
+    // Valgrind goes through a repeated string instruction once for each repetition.
+    let instructions = number("instructions")?.saturating_add(number("repetitions")?);
+    Ok(Counts { instructions, loads: number("loads")?, stores: number("stores")? })
 }
 
 #[cfg(test)]
@@ -138,9 +173,10 @@ mod tests {
 
     #[test]
     fn summaries_are_read_and_gaps_named() {
-        let counts = parse(r#"{"instructions": 5, "loads": 3, "stores": 2, "other": []}"#).unwrap();
+        let counts =
+            parse(r#"{"instructions": 4, "repetitions": 1, "loads": 3, "stores": 2, "other": []}"#).unwrap();
         assert_eq!(counts, Counts { instructions: 5, loads: 3, stores: 2 });
-        assert!(parse(r#"{"instructions": 5}"#).unwrap_err().to_string().contains("loads"));
+        assert!(parse(r#"{"instructions": 5, "repetitions": 0}"#).unwrap_err().to_string().contains("loads"));
         assert!(parse("no").unwrap_err().to_string().contains("not JSON"));
     }
 

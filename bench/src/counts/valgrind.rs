@@ -5,6 +5,7 @@ use std::process::Stdio;
 
 use anyhow::{Context, Result, ensure};
 use sonde_harness::process::{self, Job};
+use sonde_harness::trial::Subject;
 
 /// What was executed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -17,16 +18,19 @@ pub struct Counts {
     pub stores: u64,
 }
 
-/// Instructions that callgrind counts.
-pub fn callgrind(job: &Job) -> Result<u64> {
-    let job = under(job, &["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
+/// Instructions that callgrind counts; none if the program does not end under it as it does by itself.
+pub fn callgrind(subject: &Subject) -> Result<Option<u64>> {
+    let job = under(&subject.job, &["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
     let outcome = process::run(&job).context("valgrind cannot be started; run bench/setup-workloads")?;
+    if outcome.ending != subject.ending {
+        return Ok(None);
+    }
     let text = String::from_utf8_lossy(&outcome.stderr);
     let line = text
         .lines()
         .find_map(|l| l.split_once("Collected :"))
         .with_context(|| format!("callgrind did not say what it counted:\n{text}"))?;
-    line.1.trim().parse().context("callgrind's count")
+    line.1.trim().parse().map(Some).context("callgrind's count")
 }
 
 /// Everything that lackey traces. The trace is read as it comes and never kept: it has a line per instruction.

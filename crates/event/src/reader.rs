@@ -215,6 +215,22 @@ impl<'a> Run<'a> {
             .map(move |b| BlockRun { block: *b, insns: b.insns.min(done - b.first) })
     }
 
+    /// How often each repeated string instruction was gone through again, see [`Counts::repetitions`].
+    pub fn repetitions(&self) -> impl Iterator<Item = u64> + '_ {
+        let made = self.superblock.refs.get(..self.path.refs as usize).unwrap_or(&[]);
+        // Copies and comparisons make two references; the second tells nothing new.
+        let firsts = made.iter().enumerate().filter(|(i, r)| *i == 0 || made[i - 1].insn != r.insn);
+        firsts.filter_map(|(_, r)| match r.repeat {
+            Repeat::Once => None,
+            Repeat::Counted { before, after } => {
+                let left = self.word(after);
+                let done = self.word(before).wrapping_sub(left);
+                // A comparison that ended it is not followed by a look at what is left.
+                Some(if left == 0 { done } else { done.saturating_sub(1) })
+            }
+        })
+    }
+
     #[inline(always)]
     fn word(&self, index: u16) -> u64 {
         self.words.get(index as usize).copied().unwrap_or(0)
@@ -285,6 +301,10 @@ pub struct Counts {
     pub blocks: u64,
     /// Instructions; a repeated string instruction counts once.
     pub instructions: u64,
+    /// Times that a repeated string instruction was gone through again: once for each repetition and once more to find
+    /// that none is left, less the one in `instructions`. The sum of both is what tools count that execute repetitions
+    /// one by one, as valgrind's do. 0 if nothing but blocks was recorded.
+    pub repetitions: u64,
     /// Loads; each repetition counts.
     pub loads: u64,
     /// Stores; each repetition counts.
@@ -323,6 +343,7 @@ impl Reader for Count {
             return;
         }
         // A damaged log can claim any number of repetitions.
+        c.repetitions = run.repetitions().fold(c.repetitions, u64::saturating_add);
         for r in run.references() {
             match r.access {
                 Access::Load => c.loads = c.loads.saturating_add(r.count),

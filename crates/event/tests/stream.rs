@@ -71,6 +71,27 @@ fn repeats_and_thread_local_addresses() {
 }
 
 #[test]
+fn repetitions_are_counted_as_tools_that_loop_do() {
+    use sonde_x64::memory::Repeat;
+    let [.., function] = program(Detail::Addresses);
+    let exit = function.exit(ExitKind::Return);
+    let Repeat::Counted { before, after } = function.plan.refs[0].repeat else { panic!("rep movsb") };
+    // Rcx before and after. Once for each repetition, and once more to find none left: less the instruction itself.
+    for (had, left, again) in [(10, 0, 10), (1, 0, 1), (0, 0, 0), (10, 4, 5)] {
+        let mut log = synthetic::begin(3, 1, BASE + 0x20);
+        let at = log.len();
+        log.extend(function.record(exit, |_| 0x1000));
+        log[at + before as usize] = had;
+        log[at + after as usize] = left;
+        let mut count = Count::default();
+        decoder(Detail::Addresses).log(3, &log, &mut count).unwrap();
+        let counts = count.counts;
+        assert_eq!((counts.instructions, counts.repetitions), (3, again), "{had} {left}");
+        assert_eq!(counts.stores, had - left);
+    }
+}
+
+#[test]
 fn true_bursts_pass_the_checker() {
     for detail in DETAILS {
         let mut check = Check::default();
