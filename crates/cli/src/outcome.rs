@@ -1,5 +1,7 @@
 //! Exit statuses, the same for every subcommand: 0 done, 1 the result could not be written, 2 bad usage or bad input.
-//! `sonde trace check` ends with 1 if a trace cannot be true, `sonde doctor` if nothing can be recorded here. Commands that run a program end as it ended, or like a shell that could not start it: 127 not found, 126 not runnable.
+//! `sonde trace check` ends with 1 if a trace cannot be true, `sonde doctor` if nothing can be recorded here. Commands
+//! that read a trace end with 3 if its file ends early; what is readable was given. Commands that run a program end as it
+//! ended, or like a shell that could not start it: 127 not found, 126 not runnable.
 
 use std::io;
 use std::path::PathBuf;
@@ -11,6 +13,9 @@ use sonde_launch::{Exit, LaunchError};
 const CANNOT_WRITE: u8 = 1;
 /// Bad usage (clap uses 2 as well) or bad input.
 const BAD_INPUT: u8 = 2;
+
+/// A file was read as far as it goes, which is not to its end.
+const ENDS_EARLY: u8 = 3;
 
 /// The program exists but cannot be run.
 const NOT_RUNNABLE: u8 = 126;
@@ -67,6 +72,39 @@ impl std::fmt::Display for Inconsistent {
 
 impl std::error::Error for Inconsistent {}
 
+/// A trace whose file ends before the recording does.
+#[derive(Debug)]
+pub struct EndsEarly {
+    pub file: PathBuf,
+    /// Whole chunks before that.
+    pub chunks: u64,
+    /// Offset of the chunk that is cut off; none if the file ends between chunks.
+    pub cut_at: Option<u64>,
+}
+
+impl EndsEarly {
+    /// What happened, without the name of the file.
+    pub fn what(&self) -> String {
+        let chunks = self.chunks;
+        match self.cut_at {
+            Some(at) => {
+                format!("{chunks} whole chunks read, then the file ends early, in the chunk at byte {at}")
+            }
+            None => {
+                format!("{chunks} whole chunks read, then the file ends early: recording was interrupted")
+            }
+        }
+    }
+}
+
+impl std::fmt::Display for EndsEarly {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.file.display(), self.what())
+    }
+}
+
+impl std::error::Error for EndsEarly {}
+
 /// This machine lacks things that `sonde run` needs.
 #[derive(Debug)]
 pub struct NotUsable(pub usize);
@@ -109,6 +147,9 @@ pub fn exit_code(outcome: anyhow::Result<()>) -> ExitCode {
     eprintln!("sonde: {error:#}");
     if let Some(cause) = error.downcast_ref::<CannotRun>() {
         return ExitCode::from(cause.status());
+    }
+    if error.is::<EndsEarly>() {
+        return ExitCode::from(ENDS_EARLY);
     }
     if error.is::<Inconsistent>() || error.is::<NotUsable>() {
         return ExitCode::FAILURE;

@@ -105,20 +105,28 @@ fn a_truncated_trace_gives_what_is_whole_and_says_so() {
     let bench = Bench::new();
     record(&bench, &["--policy", "always"], &["gzip", "-c", "few"]);
     let whole = std::fs::read(bench.path("t")).unwrap();
-    let count = |name: &str| -> (u64, String) {
-        let done = bench.sonde(&["trace", "replay", "--json", name]).good();
+    let count = |name: &str, status: i32| -> (u64, String) {
+        let done = bench.sonde(&["trace", "replay", "--json", name]);
+        assert_eq!(done.status, Some(status), "{}", done.err);
         let counts: serde_json::Value = serde_json::from_slice(&done.out).unwrap();
         (counts["events"].as_u64().unwrap(), done.err)
     };
-    let (all, _) = count("t");
+    let (all, _) = count("t", 0);
     let mut last = 0;
     for percent in [20, 50, 90, 99] {
         std::fs::write(bench.path("cut"), &whole[..whole.len() * percent / 100]).unwrap();
-        let (events, told) = count("cut");
-        assert!(told.contains("cut off"), "{told}");
+        let (events, told) = count("cut", 3);
+        assert!(told.contains("whole chunks read, then the file ends early, in the chunk at byte"), "{told}");
+        assert_eq!(told.lines().count(), 1, "{told}");
         assert!(last <= events && events < all, "{percent} % of the file: {events} of {all} events");
         last = events;
-        assert_eq!(bench.sonde(&["trace", "check", "cut"]).status, Some(0));
+        for command in ["check", "info"] {
+            let done = bench.sonde(&["trace", command, "cut"]);
+            assert_eq!(done.status, Some(3), "{command}: {}", done.err);
+            assert!(done.err.contains("ends early"), "{command}: {}", done.err);
+            assert!(!done.out.is_empty(), "{command}");
+        }
+        assert!(bench.sonde(&["trace", "info", "cut"]).text().contains("whole chunks read"));
     }
     assert!(last > 0);
 }

@@ -22,7 +22,7 @@ pub struct Args {
 #[derive(Subcommand, Debug)]
 enum Command {
     Record(Box<record::Args>),
-    /// Show what a trace holds, without decoding it
+    /// Show what a trace holds, without decoding it; status 3 if its file ends early
     Info {
         /// The trace
         file: PathBuf,
@@ -31,7 +31,8 @@ enum Command {
         mappings: bool,
     },
     Replay(replay::Args),
-    /// Check that a trace can be true: control flow, calls and returns, references; status 1 if not
+    /// Check that a trace can be true: control flow, calls and returns, references; status 1 if not, 3 if it is, but its
+    /// file ends early
     Check {
         /// The trace
         file: PathBuf,

@@ -113,6 +113,8 @@ pub struct Replayed {
     pub damaged: Vec<(u64, &'static str)>,
     /// How many damaged places there are.
     pub damages: u64,
+    /// Whole chunks that were read.
+    pub chunks: u64,
     /// Where the file was cut off, if it was.
     pub truncated: Option<u64>,
 }
@@ -136,12 +138,16 @@ pub fn replay<I: Read, R: Reader + ?Sized>(
         left_out: 0,
         damaged: Vec::new(),
         damages: 0,
+        chunks: 0,
         truncated: None,
     };
     let mut player = None;
     while let Some(item) = trace.next()? {
         match item {
-            Item::Chunk { stream, chunk, .. } => so_far.take(stream, chunk, &mut player, reader)?,
+            Item::Chunk { stream, chunk, .. } => {
+                so_far.chunks += 1;
+                so_far.take(stream, chunk, &mut player, reader)?;
+            }
             Item::Damaged { at, what } => {
                 so_far.damages += 1;
                 if so_far.damaged.len() < DAMAGED_KEPT {

@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::Result;
 use sonde_event::check::Check;
 
-use super::open::{play, troubles};
+use super::open::{ends_early, play, troubles};
 use crate::outcome::{CannotWrite, Inconsistent};
 use crate::quantity::grouped;
 
@@ -16,10 +16,14 @@ pub fn run(file: &Path) -> Result<()> {
     let played = play(file, &mut check)?;
     let troubles = troubles(&played);
     write(&mut io::stdout().lock(), &check, &troubles).map_err(CannotWrite)?;
-    // A trace that was cut off is not wrong, only shorter.
     let damaged = played.damages > 0 || played.errors > 0;
+    let whole = ends_early(file, played.chunks, played.truncated, played.end.is_some());
     if check.is_clean() && !damaged {
-        return Ok(());
+        // A trace that was cut off is not wrong, only shorter.
+        return Ok(whole?);
+    }
+    if let Err(early) = whole {
+        eprintln!("sonde: {early}");
     }
     Err(Inconsistent { file: file.to_owned(), violations: check.count(), damaged }.into())
 }

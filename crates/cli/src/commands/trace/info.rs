@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use sonde_event::maps::Mappings;
 use sonde_event::trace::{Chunk, End, Item, Meta};
 
-use super::open::open;
+use super::open::{ends_early, open};
 use crate::outcome::CannotWrite;
 use crate::quantity::{grouped, size};
 
@@ -29,6 +29,7 @@ struct Info {
     streams: BTreeMap<u32, u64>,
     threads: BTreeMap<i32, u64>,
     troubles: Vec<String>,
+    cut_at: Option<u64>,
 }
 
 /// Shows it.
@@ -38,11 +39,14 @@ pub fn run(file: &Path, mappings: bool) -> Result<()> {
     while let Some(item) = trace.next().with_context(|| file.display().to_string())? {
         info.take(item);
     }
-    if info.end.is_none() {
-        info.troubles.push("has no end: recording was interrupted".into());
+    let chunks = info.sums.values().map(|sum| sum.chunks).sum();
+    let whole = ends_early(file, chunks, info.cut_at, info.end.is_some());
+    if let Err(early) = &whole {
+        info.troubles.push(early.what());
     }
     let mut out = BufWriter::new(io::stdout().lock());
-    info.write(&mut out, mappings).and_then(|()| out.flush()).map_err(|e| CannotWrite(e).into())
+    info.write(&mut out, mappings).and_then(|()| out.flush()).map_err(CannotWrite)?;
+    Ok(whole?)
 }
 
 impl Info {
@@ -57,9 +61,7 @@ impl Info {
                 self.note(chunk, plain);
             }
             Item::Damaged { at, what } => self.troubles.push(format!("damaged at byte {at}: {what}")),
-            Item::Truncated { at } => {
-                self.troubles.push(format!("cut off in the chunk at byte {at}; all before it was read"));
-            }
+            Item::Truncated { at } => self.cut_at = Some(at),
         }
     }
 

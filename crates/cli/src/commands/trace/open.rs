@@ -7,6 +7,8 @@ use anyhow::{Context, Result};
 use sonde_event::Reader;
 use sonde_event::trace::{Replayed, TraceReader, replay};
 
+use crate::outcome::EndsEarly;
+
 /// Opens a trace.
 pub fn open(path: &Path) -> Result<TraceReader<File>> {
     let name = || path.display().to_string();
@@ -19,7 +21,7 @@ pub fn play<R: Reader + ?Sized>(path: &Path, reader: &mut R) -> Result<Replayed>
     replay(&mut open(path)?, reader).with_context(|| path.display().to_string())
 }
 
-/// What is wrong with a trace, a sentence each.
+/// What is wrong with a trace, a sentence each; that it ends early is told by [`ends_early`].
 pub fn troubles(played: &Replayed) -> Vec<String> {
     let mut troubles: Vec<String> =
         played.damaged.iter().map(|(at, what)| format!("damaged at byte {at}: {what}")).collect();
@@ -39,10 +41,13 @@ pub fn troubles(played: &Replayed) -> Vec<String> {
     if played.left_out > 0 {
         troubles.push(format!("{} chunks of too many processes were left out", played.left_out));
     }
-    match (played.truncated, &played.end) {
-        (Some(at), _) => troubles.push(format!("cut off in the chunk at byte {at}; all before it was read")),
-        (None, None) => troubles.push("has no end: recording was interrupted".into()),
-        _ => {}
-    }
     troubles
+}
+
+/// Fails if the file ends before the recording does.
+pub fn ends_early(file: &Path, chunks: u64, cut_at: Option<u64>, has_end: bool) -> Result<(), EndsEarly> {
+    if cut_at.is_none() && has_end {
+        return Ok(());
+    }
+    Err(EndsEarly { file: file.to_owned(), chunks, cut_at })
 }

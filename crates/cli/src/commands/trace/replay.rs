@@ -7,11 +7,11 @@ use anyhow::Result;
 use sonde_event::{Count, Counts};
 
 use super::dump::Dump;
-use super::open::{play, troubles};
+use super::open::{ends_early, play, troubles};
 use crate::outcome::CannotWrite;
 use crate::quantity::grouped;
 
-/// Replay a trace: count what is in it, or print it
+/// Replay a trace: count what is in it, or print it; status 3 if its file ends early
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// The trace
@@ -48,7 +48,7 @@ pub fn run(args: &Args) -> Result<()> {
     for trouble in troubles(&played) {
         eprintln!("sonde: {}: {trouble}", args.file.display());
     }
-    Ok(())
+    Ok(ends_early(&args.file, played.chunks, played.truncated, played.end.is_some())?)
 }
 
 fn write_counts(out: &mut impl Write, counts: &Counts, json: bool) -> io::Result<()> {
@@ -57,6 +57,7 @@ fn write_counts(out: &mut impl Write, counts: &Counts, json: bool) -> io::Result
         ("runs", counts.runs),
         ("blocks", counts.blocks),
         ("instructions", counts.instructions),
+        ("repetitions", counts.repetitions),
         ("loads", counts.loads),
         ("stores", counts.stores),
         ("without_address", counts.without_address),
