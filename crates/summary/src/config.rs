@@ -56,7 +56,8 @@ impl BurstTime {
         self.0.store(picoseconds, Ordering::Relaxed);
     }
 
-    pub(crate) fn picoseconds(&self) -> u64 {
+    /// What a burst that ends now stands for.
+    pub fn picoseconds(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
 }

@@ -92,6 +92,11 @@ impl Summaries {
         self.config.burst_time.clone()
     }
 
+    /// The place of an address, as far as the mappings seen so far tell.
+    pub fn place(&mut self, address: u64) -> u64 {
+        self.places.place(address).0
+    }
+
     /// Bytes used by this thread's part.
     pub fn memory_bytes(&self) -> usize {
         self.own_bytes() + self.crew.memory_bytes()

@@ -1,0 +1,113 @@
+//! The reader that feeds all analyses.
+
+use crate::config::{AnalysisError, Config};
+use crate::findings::Findings;
+use sonde_calls::CallsReader;
+use sonde_event::maps::Mapping;
+use sonde_event::{Begin, Catalog, Counts, End, Reader, Run, Signal, Syscall};
+use sonde_streams::StreamsReader;
+use sonde_summary::{BurstTime, Summaries};
+
+/// All analyses of one process.
+pub struct Analyses {
+    summaries: Summaries,
+    calls: Option<CallsReader>,
+    streams: Option<StreamsReader>,
+    burst_time: Option<BurstTime>,
+}
+
+impl Analyses {
+    /// Nothing seen yet.
+    pub fn new(config: &Config) -> Result<Analyses, AnalysisError> {
+        let shares = config.shares();
+        let burst_time = shares.summary.burst_time.clone();
+        let calls = || CallsReader::new(shares.calls, burst_time.as_ref().map(BurstTime::picoseconds));
+        Ok(Analyses {
+            calls: config.wanted.calls.then(calls),
+            streams: config.wanted.streams.then(|| StreamsReader::new(shares.streams)).transpose()?,
+            summaries: Summaries::new(shares.summary)?,
+            burst_time,
+        })
+    }
+
+    /// Exact totals so far.
+    pub fn counts(&self) -> Counts {
+        self.summaries.counts()
+    }
+
+    /// The handle by which the time that bursts stand for can be changed, if they have one.
+    pub fn burst_time(&self) -> Option<BurstTime> {
+        self.burst_time.clone()
+    }
+
+    /// Bytes used.
+    pub fn memory_bytes(&self) -> usize {
+        self.summaries.memory_bytes()
+            + self.calls.as_ref().map_or(0, CallsReader::memory_bytes)
+            + self.streams.as_ref().map_or(0, StreamsReader::memory_bytes)
+    }
+
+    /// Ends it all; every address becomes a place.
+    pub fn finish(mut self, catalog: &Catalog) -> Findings {
+        let mut calls = self.calls.take().map(CallsReader::finish);
+        let mut streams = self.streams.take().map(StreamsReader::finish);
+        let place = &mut |address| self.summaries.place(address);
+        if let Some(calls) = &mut calls {
+            calls.relocate(place);
+        }
+        if let Some(streams) = &mut streams {
+            streams.relocate(place);
+        }
+        Findings { summary: self.summaries.finish(catalog), calls, streams }
+    }
+}
+
+/// Tells all analyses the same.
+macro_rules! tell {
+    ($self:ident, $method:ident($($argument:expr),*)) => {
+        $self.summaries.$method($($argument),*);
+        if let Some(calls) = &mut $self.calls {
+            calls.$method($($argument),*);
+        }
+        if let Some(streams) = &mut $self.streams {
+            streams.$method($($argument),*);
+        }
+    };
+}
+
+impl Reader for Analyses {
+    fn begin(&mut self, begin: &Begin) {
+        tell!(self, begin(begin));
+    }
+
+    fn run(&mut self, run: &Run<'_>) {
+        tell!(self, run(run));
+    }
+
+    fn end(&mut self, end: &End) {
+        if let (Some(calls), Some(time)) = (&mut self.calls, &self.burst_time) {
+            calls.set_burst_weight(Some(time.picoseconds()));
+        }
+        tell!(self, end(end));
+    }
+
+    fn syscall(&mut self, syscall: &Syscall) {
+        tell!(self, syscall(syscall));
+    }
+
+    fn signal(&mut self, signal: &Signal) {
+        tell!(self, signal(signal));
+    }
+
+    fn mapping(&mut self, mapping: &Mapping) {
+        tell!(self, mapping(mapping));
+    }
+
+    fn wants_mappings(&self) -> bool {
+        self.summaries.wants_mappings()
+    }
+
+    fn gap(&mut self) {
+        tell!(self, gap());
+    }
+}
