@@ -1,0 +1,167 @@
+//! Exact loop profiles of real code: programs whose executions and iterations are known are recorded from begin to end,
+//! with and without optimization, and every loop must have been seen as it was.
+
+#[path = "common/sonde.rs"]
+mod sonde;
+
+use sonde::Bench;
+use sonde_event::trace::{TraceReader, replay};
+use sonde_loops::{ExactConfig, ExactReader, LoopsProfile, Weight};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+
+const SOURCE: &str = include_str!("programs/loops.c");
+
+/// First pc and size of each function.
+fn functions(program: &Path) -> BTreeMap<String, (u64, u64)> {
+    let listed = Command::new("nm").arg("-S").arg(program).output().expect("nm runs").stdout;
+    let hex = |text: &str| u64::from_str_radix(text, 16).expect("a number");
+    String::from_utf8(listed)
+        .expect("text")
+        .lines()
+        .filter_map(|line| {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            (words.len() == 4).then(|| (words[3].to_string(), (hex(words[0]), hex(words[1]))))
+        })
+        .collect()
+}
+
+/// The exact profile of a recorded program.
+fn profile(bench: &Bench, options: &[&str], program: &[&str], config: ExactConfig) -> LoopsProfile {
+    let args = [&["trace", "record", "-o", "t"], options, &["--"], program].concat();
+    bench.sonde(&args).good();
+    let mut trace = TraceReader::new(std::fs::File::open(bench.path("t")).unwrap()).unwrap();
+    let mut reader = ExactReader::new(config).unwrap();
+    let done = replay(&mut trace, &mut reader).unwrap();
+    let profile = reader.finish(done.decoders[&0].catalog());
+    profile.check().unwrap();
+    profile
+}
+
+/// Executions, iterations, least and most of each loop of a function, by address.
+fn loops_of(profile: &LoopsProfile, function: (u64, u64)) -> Vec<(u64, u64, u64, u64)> {
+    let inside = profile.loops.iter().filter(|l| (function.0..function.0 + function.1).contains(&l.header));
+    let mut all: Vec<(u64, u64, u64, u64)> = inside
+        .map(|l| {
+            assert_eq!(l.cut.passes, 0, "{l:?}");
+            assert!(!l.guessed, "{l:?}");
+            (l.whole.executions, l.whole.iterations, l.whole.least, l.whole.most)
+        })
+        .collect();
+    all.sort_unstable();
+    all
+}
+
+#[test]
+fn executions_and_iterations_of_known_loops_are_exact() {
+    let bench = Bench::new();
+    let expected: [(&str, &[(u64, u64, u64, u64)]); 11] = [
+        ("nested", &[(1, 10, 10, 10), (10, 70, 7, 7)]),
+        ("do_while", &[(1, 25, 25, 25)]),
+        ("recursive", &[(6, 18, 3, 3)]),
+        ("leaf", &[(20, 100, 5, 5)]),
+        ("caller", &[(1, 4, 4, 4), (1, 20, 20, 20)]),
+        ("breaks", &[(1, 13, 13, 13)]),
+        ("returns", &[(1, 3, 3, 3), (3, 109, 9, 50)]),
+        ("jumps_inner", &[(6, 24, 4, 4)]),
+        ("jumps", &[(1, 6, 6, 6)]),
+        ("continues", &[(1, 40, 40, 40)]),
+        ("threaded", &[(3, 300, 100, 100)]),
+    ];
+    // Optimizing compilers copy the first half of an iteration in front of a loop that is left in the middle and let the
+    // loop begin with the second half: a pass that ends in a first half is then not there.
+    let peeled: [(&str, &[(u64, u64, u64, u64)]); 3] = [
+        ("breaks", &[(1, 12, 12, 12)]),
+        ("returns", &[(1, 3, 3, 3), (3, 108, 8, 50)]),
+        ("jumps_inner", &[(6, 18, 3, 3)]),
+    ];
+    for optimization in ["-O0", "-O1", "-O2", "-O3"] {
+        let program = bench.compile("loops", SOURCE, &[optimization, "-no-pie", "-pthread"]);
+        let functions = functions(&program);
+        for record in ["blocks", "values"] {
+            let options = ["--policy", "always", "--record", record];
+            let profile = profile(&bench, &options, &[program.to_str().unwrap()], ExactConfig::default());
+            for (name, loops) in expected {
+                let got = loops_of(&profile, functions[name]);
+                let other = peeled.iter().find(|p| p.0 == name && optimization != "-O0");
+                if other.is_none_or(|(_, loops)| got != *loops) {
+                    assert_eq!(got, loops, "{name} {optimization} {record}");
+                }
+            }
+            // With a guard before it the loop is not even entered.
+            let never = loops_of(&profile, functions["never"]);
+            assert!(never.iter().all(|l| *l == (11, 0, 0, 0) || *l == (0, 0, 0, 0)), "{never:?}");
+            let doubts = profile.doubts;
+            assert_eq!((doubts.lost, doubts.overflows, doubts.gaps, doubts.replaced), (0, 0, 0, 0));
+            // Each of six longjmps leaves at least longjmp's own activation and two of the program's.
+            assert!(doubts.unwound >= 18, "{doubts:?}");
+        }
+    }
+}
+
+#[test]
+fn shares_are_own_and_inclusive() {
+    let bench = Bench::new();
+    let program = bench.compile("loops", SOURCE, &["-O1", "-no-pie", "-pthread"]);
+    let functions = functions(&program);
+    let always = ["--policy", "always", "--record", "blocks"];
+    let profile = profile(&bench, &always, &[program.to_str().unwrap()], ExactConfig::default());
+    let in_function = |name: &str| {
+        let (from, len) = functions[name];
+        profile.loops.iter().filter(move |l| (from..from + len).contains(&l.header))
+    };
+    let leaf = in_function("leaf").next().expect("a loop");
+    let calling = in_function("caller").find(|l| l.whole.iterations == 20).expect("a loop");
+    assert_eq!(leaf.own, leaf.inclusive);
+    // Only the loop's own iterations, and all that was done in the calls.
+    assert!(calling.inclusive > calling.own + leaf.own, "{calling:?} {leaf:?}");
+    assert!(calling.inclusive < calling.own + 2 * leaf.own, "{calling:?} {leaf:?}");
+    let outer = in_function("nested").find(|l| l.depth == 1).expect("a loop");
+    let inner = in_function("nested").find(|l| l.depth == 2).expect("a loop");
+    assert_eq!(inner.parent, Some(outer.header));
+    assert_eq!(outer.inclusive, outer.own + inner.own);
+    // The recursive loop is active in itself: what is inside counts once.
+    let recursive = in_function("recursive").next().expect("a loop");
+    assert!(recursive.inclusive < 2 * recursive.own, "{recursive:?}");
+}
+
+#[test]
+fn bursts_keep_what_they_cut_apart() {
+    let bench = Bench::new();
+    // Inner executions have 7 iterations, whatever a burst sees of them.
+    let source = r#"
+        static volatile unsigned long sink;
+        __attribute__((noinline)) static void inner(unsigned long n) {
+            for (unsigned long i = 0; i < n; i++) sink += i;
+        }
+        int main(void) {
+            for (unsigned long i = 0; i < 60000000; i++) {
+                inner(7);
+                for (volatile unsigned j = 0; j < 5; j++) sink ^= j;
+            }
+            return 0;
+        }"#;
+    let program = bench.compile("bursts", source, &["-O1", "-no-pie"]);
+    let functions = functions(&program);
+    let options = ["--period", "2ms", "--record", "blocks"];
+    let config = ExactConfig { weight: Weight::Bursts, ..ExactConfig::default() };
+    let profile = profile(&bench, &options, &[program.to_str().unwrap()], config);
+    assert!(profile.bursts > 20, "{}", profile.bursts);
+    let of = |name: &str| {
+        let (from, len) = functions[name];
+        profile.loops.iter().filter(|l| (from..from + len).contains(&l.header)).cloned().collect::<Vec<_>>()
+    };
+    for l in of("inner").iter().chain(of("main").iter().filter(|l| l.depth == 2)) {
+        let wanted = if l.depth == 1 { 7 } else { 5 };
+        assert!(l.whole.executions > 100, "{l:?}");
+        assert_eq!((l.whole.least, l.whole.most), (wanted, wanted), "{l:?}");
+        assert!(l.cut.starts + l.cut.ends > 0, "{l:?}");
+    }
+    let main = of("main");
+    let outer = main.iter().find(|l| l.depth == 1).expect("the loop around");
+    assert_eq!(outer.whole.executions, 0, "{outer:?}");
+    assert!(outer.cut.starts > 0 && outer.cut.passes > 100, "{outer:?}");
+    let shares: f64 = profile.loops.iter().map(|l| profile.share(l.own_weight)).sum();
+    assert!((0.8..=1.0 + 1e-9).contains(&shares), "{shares}");
+}

@@ -1,0 +1,216 @@
+//! From counts of blocks to loops: which blocks are headers, what lies in each body, which last passes were only tests.
+
+use super::profile::{Cut, LATCHES, LoopStats, Rounds, Spread};
+use super::reader::Counted;
+use super::rounds::{Passes, Tallies};
+use crate::graph::Graph;
+use crate::natural::{Forest, NONE, Rows};
+use sonde_event::{Catalog, Class};
+
+/// What was measured per block; instructions and weights.
+pub(super) struct Measured<'a> {
+    pub tallies: &'a Tallies,
+    /// From entering to leaving the loop that a block heads.
+    pub inclusive: &'a dyn Fn(u32) -> (u64, f64),
+    /// In what a block called.
+    pub called: &'a dyn Fn(u32) -> (u64, f64),
+}
+
+/// How often each block was run.
+struct Visits {
+    visits: Vec<u64>,
+    insns: Vec<u64>,
+    weight: Vec<f64>,
+}
+
+impl Visits {
+    fn new(graph: &Graph, counted: &Counted, catalog: &Catalog) -> Visits {
+        let n = graph.nodes.len();
+        let mut all = Visits { visits: vec![0; n], insns: vec![0; n], weight: vec![0.0; n] };
+        for (exit, count, weight) in &counted.exits {
+            if let Some(path) = catalog.path(*exit) {
+                all.add(graph, path.superblock, path.insns, *count, *weight);
+            }
+        }
+        for (superblock, insns, count, weight) in &counted.partials {
+            all.add(graph, *superblock, *insns, *count, *weight);
+        }
+        all
+    }
+
+    fn add(&mut self, graph: &Graph, superblock: u32, insns: u16, count: u64, weight: f64) {
+        for step in graph.steps(superblock).iter().take_while(|s| s.first < insns) {
+            let node = step.node as usize;
+            let len = graph.nodes[node].insns.len().min(usize::from(insns - step.first)) as u64;
+            self.visits[node] += count;
+            self.insns[node] += count * len;
+            self.weight[node] += weight * len as f64;
+        }
+    }
+}
+
+/// All loops, by header, and what is no loop.
+pub(super) fn loops(
+    graph: &Graph,
+    measured: &Measured<'_>,
+    counted: &Counted,
+    catalog: &Catalog,
+) -> (Vec<LoopStats>, Rounds) {
+    let (forest, rows) = graph.analyse();
+    let visits = Visits::new(graph, counted, catalog);
+    let mut stats: Vec<LoopStats> = (0..forest.loops.len()).map(|id| outline(graph, &forest, id)).collect();
+    let tallies = measured.tallies;
+    let recursive = bodies(graph, &forest, &visits, measured, &mut stats);
+    let mut irregular = Rounds { regions: forest.irregular.len() as u64, ..Rounds::default() };
+    executions(graph, &forest, &rows, tallies, &mut stats, &mut irregular);
+    for (id, l) in stats.iter_mut().enumerate() {
+        let header = forest.loops[id].header;
+        let tally = &tallies.of[header as usize];
+        let cut =
+            Cut { starts: tally.cut_starts.into(), ends: tally.cut_ends.into(), passes: tally.cut_passes };
+        // What is left was run before anything was known to lead back to the header, so without a round.
+        let followed = l.passes + cut.passes + u64::from(tally.unplaced);
+        let rest = visits.visits[header as usize].saturating_sub(followed);
+        add(l, &Passes::of(1, rest), false);
+        l.cut = cut;
+        if recursive[id] {
+            // Calls within calls would count twice; what was measured counts once, but lacks executions from before
+            // the loop was known.
+            let (insns, weight) = (measured.inclusive)(header);
+            l.inclusive = insns.max(l.own);
+            l.inclusive_weight = weight.max(l.own_weight);
+        }
+    }
+    stats.sort_unstable_by_key(|l| l.header);
+    (stats, irregular)
+}
+
+/// What the graph alone says of a loop.
+fn outline(graph: &Graph, forest: &Forest, id: usize) -> LoopStats {
+    let l = &forest.loops[id];
+    let pc = graph.nodes[l.header as usize].pc();
+    let last = |n: &u32| graph.nodes[*n as usize].insns.last().copied().unwrap_or(0);
+    let mut latches: Vec<u64> = l.latches.iter().map(last).collect();
+    latches.sort_unstable();
+    latches.dedup();
+    latches.truncate(LATCHES);
+    let parent = forest.loops.get(l.parent as usize).map(|p| graph.nodes[p.header as usize].pc());
+    LoopStats {
+        header: pc,
+        function: graph.entry_of(pc),
+        parent,
+        depth: l.depth,
+        latches,
+        low: pc,
+        guessed: !forest.certain[l.header as usize],
+        ..LoopStats::default()
+    }
+}
+
+/// Adds up what lies in each loop: its own, then what inner loops have, then what it calls. Tells which loops call
+/// themselves.
+fn bodies(
+    graph: &Graph,
+    forest: &Forest,
+    visits: &Visits,
+    measured: &Measured<'_>,
+    stats: &mut [LoopStats],
+) -> Vec<bool> {
+    let mut high: Vec<u64> = vec![0; stats.len()];
+    let mut recursive = vec![false; stats.len()];
+    for (i, node) in graph.nodes.iter().enumerate() {
+        let id = forest.inner[i] as usize;
+        let Some(l) = stats.get_mut(id) else { continue };
+        l.own += visits.insns[i];
+        l.own_weight += visits.weight[i];
+        l.body += node.insns.len() as u64;
+        l.low = l.low.min(node.pc());
+        high[id] = high[id].max(node.end);
+        let (insns, weight) = (measured.called)(i as u32);
+        l.inclusive += visits.insns[i] + insns;
+        l.inclusive_weight += visits.weight[i] + weight;
+        recursive[id] |= measured.tallies.of[i].recursive;
+    }
+    // Loops are numbered in preorder: from behind, inner ones come first.
+    for id in (0..stats.len()).rev() {
+        let outer = forest.loops[id].parent as usize;
+        if outer != NONE as usize {
+            let inner = stats[id].clone();
+            let l = &mut stats[outer];
+            l.inclusive += inner.inclusive;
+            l.inclusive_weight += inner.inclusive_weight;
+            l.body += inner.body;
+            l.low = l.low.min(inner.low);
+            high[outer] = high[outer].max(high[id]);
+            recursive[outer] |= recursive[id];
+        }
+        stats[id].extent = high[id].saturating_sub(stats[id].low);
+    }
+    recursive
+}
+
+fn executions(
+    graph: &Graph,
+    forest: &Forest,
+    rows: &Rows,
+    tallies: &Tallies,
+    stats: &mut [LoopStats],
+    irregular: &mut Rounds,
+) {
+    let tests_first: Vec<bool> = (0..stats.len()).map(|id| tests_first(graph, forest, rows, id)).collect();
+    for (node, after, passes) in tallies.executions() {
+        let id = forest.headed[node as usize];
+        if id == NONE {
+            if passes.most > 1 {
+                irregular.executions += passes.executions;
+                irregular.passes += passes.total;
+            }
+            continue;
+        }
+        let outside = after == NONE || !forest.holds(id, after);
+        add(&mut stats[id as usize], &passes, outside && tests_first[id as usize]);
+    }
+}
+
+/// Whether a loop is tested where it begins (`while`), not where it goes round (`do while`, and a `while` that the
+/// compiler turned into one): nothing that goes round can leave.
+fn tests_first(graph: &Graph, forest: &Forest, rows: &Rows, id: usize) -> bool {
+    let l = &forest.loops[id];
+    let leaves = |latch: &u32| {
+        let ways = rows.of(*latch);
+        // A way that was never taken can lead to code that is not known.
+        let unknown = graph.nodes[*latch as usize].branch == Some(Class::Conditional) && ways.len() < 2;
+        unknown || ways.iter().any(|to| !forest.holds(id as u32, *to))
+    };
+    !l.latches.iter().any(leaves) && !rows.has(end_of_line(graph, rows, l.header), l.header)
+}
+
+/// The last block of the straight line that begins with a block.
+fn end_of_line(graph: &Graph, rows: &Rows, start: u32) -> u32 {
+    let mut node = start;
+    while graph.nodes[node as usize].straight {
+        match rows.of(node) {
+            [next] if *next != start => node = *next,
+            _ => break,
+        }
+    }
+    node
+}
+
+/// Adds executions; `test` says that the last pass of each was only a test.
+fn add(l: &mut LoopStats, passes: &Passes, test: bool) {
+    let less = u64::from(test);
+    let spread = Spread {
+        executions: passes.executions,
+        iterations: passes.total - less * passes.executions,
+        least: passes.least.saturating_sub(less),
+        most: passes.most.saturating_sub(less),
+        buckets: if test { passes.less } else { passes.buckets },
+    };
+    if passes.executions == 0 {
+        return;
+    }
+    l.whole.merge(&spread);
+    l.passes += passes.total;
+    l.single += passes.buckets[1];
+}
