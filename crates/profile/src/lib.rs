@@ -5,6 +5,7 @@
 //! in a documented format (docs/profile-format.md) that other languages can read; [`Profile::check`] knows what a true
 //! profile can contain, and every profile that is read or written has passed it. Sizes are bounded whatever the program
 //! did: runs by [`Profile::MOST_RUNS`], time lines by [`Timeline::MOST`], trees by [`Profile::MOST_NODES`].
+//! [`Profile::merge`] adds runs up, [`diff`] tells what changed from one profile to another, beyond what both can be wrong by.
 //!
 //! Duties of the caller: addresses in summaries are places (`sonde-place`), since run-time addresses mean nothing in
 //! another run. Non-goals: names for places (`sonde-symbol`), and how profiles are shown.
@@ -33,6 +34,7 @@
 mod atomic;
 mod check;
 mod decode;
+pub mod diff;
 mod encode;
 mod error;
 mod file;
