@@ -56,6 +56,9 @@ fn assert_bounds(profile: &ValueProfile, truth: &Truth) {
 }
 
 proptest! {
+    // Making the input takes the time.
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
     #[test]
     fn bounds_of_the_exact_table_hold(samples in samples(5), counters in 2..20usize) {
         let truth = truth(&samples);
@@ -149,7 +152,7 @@ proptest! {
         let watched: Vec<Watched> = counts
             .iter()
             .enumerate()
-            .map(|(i, (hits, misses))| Watched { value: i as u64, hits: *hits, misses: *misses })
+            .map(|(i, (hits, misses))| Watched { value: i as u64, hits: *hits, misses: *misses, lasting: 0 })
             .collect();
         let all: u64 = counts.iter().map(|(h, m)| h + m).sum::<u64>() + unknown;
         let estimates = samples_of(&watched, all);

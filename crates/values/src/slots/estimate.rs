@@ -9,6 +9,8 @@ pub struct Watched {
     pub hits: u64,
     /// Samples with others.
     pub misses: u64,
+    /// Hits of slots that saw many of them and hardly a miss.
+    pub lasting: u64,
 }
 
 /// No value gets more than this of the samples of which nothing but the number is known: they come from times when the
@@ -35,7 +37,7 @@ mod tests {
     fn watched(counts: &[(u64, u64)]) -> Vec<Watched> {
         let numbered = counts.iter().enumerate();
         numbered
-            .map(|(i, (hits, misses))| Watched { value: i as u64, hits: *hits, misses: *misses })
+            .map(|(i, (hits, misses))| Watched { value: i as u64, hits: *hits, misses: *misses, lasting: 0 })
             .collect()
     }
 

@@ -6,10 +6,11 @@ use crate::hash::PcMap;
 use crate::merge;
 use crate::profile::{LoadValues, ValueCount};
 
-/// A load that holds values for long: at least two with so many hits,
-const GLACIAL_HITS: u64 = 64;
-/// and at most one miss per so many hits.
-const GLACIAL_HITS_PER_MISS: u64 = 32;
+/// A slot that saw its value for long: so many hits,
+const LASTING_HITS: u64 = 64;
+/// and at most one miss per so many hits. Told by slot, not by the sums: the slot that is on when the value changes
+/// gathers misses until it is full.
+const LASTING_HITS_PER_MISS: u64 = 32;
 
 /// What is known about a load.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -31,20 +32,22 @@ impl Learned {
 
     /// Several values, many hits, hardly any miss (5.1.4).
     pub fn is_glacial(&self) -> bool {
-        let lasting =
-            |w: &&Watched| w.hits >= GLACIAL_HITS && w.misses.saturating_mul(GLACIAL_HITS_PER_MISS) <= w.hits;
-        self.watched.iter().filter(lasting).count() >= 2
+        let lasts = |w: &&Watched| w.lasting > 0 && 2 * w.lasting >= w.hits;
+        self.watched.iter().filter(lasts).count() >= 2
     }
 
     fn add(&mut self, slot: &Slot, most_values: usize) {
         self.total += u64::from(slot.total);
         let (value, hits, misses) = (slot.value, u64::from(slot.hit), u64::from(slot.miss));
+        let lasts = hits >= LASTING_HITS && misses * LASTING_HITS_PER_MISS <= hits;
+        let lasting = if lasts { hits } else { 0 };
         match self.watched.iter_mut().find(|w| w.value == value) {
             Some(w) => {
                 w.hits += hits;
                 w.misses += misses;
+                w.lasting += lasting;
             }
-            None => self.watched.push(Watched { value, hits, misses }),
+            None => self.watched.push(Watched { value, hits, misses, lasting }),
         }
         // What is dropped stays in the total, as samples of which nothing is known.
         if self.watched.len() > most_values {
@@ -165,8 +168,8 @@ mod tests {
         }
         let one = table.get(1).unwrap();
         assert_eq!(one.total, 26);
-        let five = Watched { value: 5, hits: 11, misses: 3 };
-        assert_eq!(one.watched, [five, Watched { value: 6, hits: 4, misses: 0 }]);
+        let five = Watched { value: 5, hits: 11, misses: 3, lasting: 0 };
+        assert_eq!(one.watched, [five, Watched { value: 6, hits: 4, misses: 0, lasting: 0 }]);
         // 11 + 8/5 of the 8 unknown (a fifth at most) for 5.
         assert!((one.invariance() - (11.0 + 0.2 * 8.0) / 26.0).abs() < 1e-9);
     }
@@ -193,6 +196,10 @@ mod tests {
         assert!(!glacial(&[slot(1, 5, 255, 1, 256), slot(1, 6, 64, 3, 67)]), "too many misses");
         assert!(!glacial(&[slot(1, 5, 255, 1, 256), slot(1, 6, 63, 0, 63)]), "too few hits");
         assert!(!glacial(&[slot(1, 5, 255, 0, 255), slot(1, 5, 255, 0, 255)]), "one value");
+        let changed = [slot(1, 5, 255, 0, 255), slot(1, 5, 100, 255, 355), slot(1, 6, 255, 0, 255)];
+        assert!(glacial(&changed), "one slot was on when the value changed");
+        let mixed = [slot(1, 5, 64, 2, 66), slot(1, 5, 200, 55, 255), slot(1, 6, 255, 0, 255)];
+        assert!(!glacial(&mixed), "5 mostly came together with others");
     }
 
     #[test]
