@@ -1,0 +1,241 @@
+//! The call graph and which functions keep their entry check (section 4.1).
+
+use std::collections::VecDeque;
+
+/// A function as the graph sees it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Function {
+    /// Functions that it calls directly, or jumps to (tail calls), by number.
+    pub calls: Vec<usize>,
+    /// It calls something that is not known: indirectly, or in another module.
+    pub calls_unknown: bool,
+    /// It may be called from anywhere: its address is taken, or it is exported.
+    pub address_taken: bool,
+}
+
+/// A call graph.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Graph {
+    /// The functions.
+    pub functions: Vec<Function>,
+}
+
+/// What the analysis knows of each function.
+struct Known {
+    /// Strongly connected component.
+    component: Vec<usize>,
+    /// Distance from the roots; the largest number for what no root reaches.
+    distance: Vec<usize>,
+    /// Called by nobody in the graph.
+    root: Vec<bool>,
+}
+
+impl Graph {
+    /// Whether a function calls nothing.
+    pub fn is_leaf(&self, function: usize) -> bool {
+        let f = &self.functions[function];
+        f.calls.is_empty() && !f.calls_unknown
+    }
+
+    /// Whether each function keeps its entry check (the set C of formula 3).
+    pub fn checked(&self) -> Vec<bool> {
+        let known = self.analyse();
+        let mut below = vec![false; self.functions.len()];
+        for (g, caller) in self.functions.iter().enumerate() {
+            for &f in &caller.calls {
+                let same = known.component[f] == known.component[g];
+                below[f] |= same && known.distance[g] >= known.distance[f];
+            }
+        }
+        let keeps = |f: usize| {
+            let needed = known.root[f] || self.functions[f].address_taken || below[f];
+            !self.is_leaf(f) && needed
+        };
+        (0..self.functions.len()).map(keeps).collect()
+    }
+
+    fn analyse(&self) -> Known {
+        let mut called = vec![false; self.functions.len()];
+        for (g, caller) in self.functions.iter().enumerate() {
+            // A function that only itself calls is called from the outside world only.
+            caller.calls.iter().filter(|f| **f != g).for_each(|f| called[*f] = true);
+        }
+        let root: Vec<bool> = called.iter().map(|called| !called).collect();
+        Known { component: self.components(), distance: self.distances(&root), root }
+    }
+
+    /// Breadth-first from the roots, and from what can be called from anywhere.
+    fn distances(&self, root: &[bool]) -> Vec<usize> {
+        let mut distance = vec![usize::MAX; self.functions.len()];
+        let starts = |f: &usize| root[*f] || self.functions[*f].address_taken;
+        let mut queue: VecDeque<usize> = (0..self.functions.len()).filter(starts).collect();
+        queue.iter().for_each(|f| distance[*f] = 0);
+        while let Some(f) = queue.pop_front() {
+            for &g in &self.functions[f].calls {
+                if distance[g] == usize::MAX {
+                    distance[g] = distance[f] + 1;
+                    queue.push_back(g);
+                }
+            }
+        }
+        distance
+    }
+
+    /// Strongly connected components (Tarjan 1972), without recursion: call chains of real programs are deep.
+    fn components(&self) -> Vec<usize> {
+        const NONE: usize = usize::MAX;
+        let n = self.functions.len();
+        let (mut index, mut low) = (vec![NONE; n], vec![0; n]);
+        let (mut component, mut stack, mut on_stack) = (vec![NONE; n], Vec::new(), vec![false; n]);
+        let (mut counter, mut components) = (0, 0);
+        for start in 0..n {
+            if index[start] != NONE {
+                continue;
+            }
+            let mut work = vec![(start, 0)];
+            while let Some((f, next)) = work.pop() {
+                if next == 0 {
+                    (index[f], low[f]) = (counter, counter);
+                    counter += 1;
+                    stack.push(f);
+                    on_stack[f] = true;
+                }
+                match self.functions[f].calls.get(next) {
+                    Some(&g) => {
+                        work.push((f, next + 1));
+                        if index[g] == NONE {
+                            work.push((g, 0));
+                        } else if on_stack[g] {
+                            low[f] = low[f].min(index[g]);
+                        }
+                    }
+                    None => {
+                        if low[f] == index[f] {
+                            while let Some(g) = stack.pop() {
+                                on_stack[g] = false;
+                                component[g] = components;
+                                if g == f {
+                                    break;
+                                }
+                            }
+                            components += 1;
+                        }
+                        if let Some((caller, _)) = work.last() {
+                            low[*caller] = low[*caller].min(low[f]);
+                        }
+                    }
+                }
+            }
+        }
+        component
+    }
+
+    /// A cycle of calls that meets no check, if there is one. A call to something unknown may lead to every function
+    /// whose address is taken, and to no other.
+    pub fn unchecked_cycle(&self, checked: &[bool]) -> Option<Vec<usize>> {
+        // Node n stands for everything unknown: it is reached by unknown calls and calls all that can be reached so.
+        let n = self.functions.len();
+        let outside: Vec<usize> = (0..n).filter(|f| self.functions[*f].address_taken).collect();
+        let calls = |f: usize| -> Vec<usize> {
+            let mut all = if f == n { outside.clone() } else { self.functions[f].calls.clone() };
+            if f < n && self.functions[f].calls_unknown {
+                all.push(n);
+            }
+            all.retain(|g| *g == n || !checked[*g]);
+            all
+        };
+        let mut state = vec![0u8; n + 1];
+        for start in (0..=n).filter(|f| *f == n || !checked[*f]).collect::<Vec<_>>() {
+            let mut path: Vec<(usize, Vec<usize>)> = Vec::new();
+            if state[start] == 0 {
+                state[start] = 1;
+                path.push((start, calls(start)));
+            }
+            while let Some((f, left)) = path.last_mut() {
+                let f = *f;
+                match left.pop() {
+                    Some(g) if state[g] == 1 => {
+                        let from = path.iter().position(|(p, _)| *p == g).unwrap_or(0);
+                        return Some(path[from..].iter().map(|(p, _)| *p).collect());
+                    }
+                    Some(g) if state[g] == 0 => {
+                        state[g] = 1;
+                        path.push((g, calls(g)));
+                    }
+                    Some(_) => {}
+                    None => {
+                        state[f] = 2;
+                        path.pop();
+                    }
+                }
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn graph(calls: &[&[usize]]) -> Graph {
+        let function = |calls: &&[usize]| Function { calls: calls.to_vec(), ..Function::default() };
+        Graph { functions: calls.iter().map(function).collect() }
+    }
+
+    /// Figures 4 and 5: main calls append and check...; check -> match -> substitute -> check; delete_digram is a leaf.
+    #[test]
+    fn the_papers_example() {
+        // 0 main, 1 check, 2 match, 3 substitute, 4 delete_digram
+        let g = graph(&[&[1], &[2], &[3, 4], &[1, 4], &[]]);
+        assert_eq!(g.checked(), [true, true, false, false, false]);
+        assert_eq!(g.unchecked_cycle(&g.checked()), None);
+        assert!(g.unchecked_cycle(&[true, false, false, false, false]).is_some());
+    }
+
+    #[test]
+    fn self_recursion_and_mutual_recursion_keep_a_check() {
+        let g = graph(&[&[1], &[1], &[3], &[2]]);
+        assert!(g.checked()[1]);
+        assert_eq!(g.unchecked_cycle(&g.checked()), None);
+    }
+
+    #[test]
+    fn recursion_through_a_pointer_meets_the_function_whose_address_is_taken() {
+        let mut g = graph(&[&[1], &[]]);
+        g.functions[1].calls_unknown = true;
+        g.functions[0].address_taken = true;
+        assert!(g.unchecked_cycle(&[false, false]).is_some());
+        assert_eq!(g.unchecked_cycle(&g.checked()), None);
+    }
+
+    #[test]
+    fn leaves_never_keep_one() {
+        let mut g = graph(&[&[]]);
+        g.functions[0].address_taken = true;
+        assert_eq!(g.checked(), [false]);
+        assert_eq!(g.unchecked_cycle(&[false]), None);
+    }
+
+    proptest! {
+        #[test]
+        fn no_cycle_is_without_a_check(
+            edges in proptest::collection::vec((0usize..24, 0usize..24), 0..80),
+            odd in proptest::collection::vec((0usize..24, any::<bool>(), any::<bool>()), 0..8),
+        ) {
+            let mut g = graph(&[&[][..]; 24]);
+            for (from, to) in edges {
+                g.functions[from].calls.push(to);
+            }
+            for (f, unknown, taken) in odd {
+                g.functions[f].calls_unknown |= unknown;
+                g.functions[f].address_taken |= taken;
+            }
+            let checked = g.checked();
+            prop_assert_eq!(g.unchecked_cycle(&checked), None);
+            let kept = checked.iter().filter(|c| **c).count();
+            prop_assert!(kept <= (0..24).filter(|f| !g.is_leaf(*f)).count());
+        }
+    }
+}

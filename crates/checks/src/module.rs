@@ -1,0 +1,298 @@
+//! Functions, calls and loops of a program or library, from its file.
+
+use crate::graph::{Function, Graph};
+use crate::loops::{self, Loop, Step};
+use gimli::UnwindSection;
+use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, OpAccess, OpKind};
+use object::{
+    Object, ObjectSection, ObjectSegment, ObjectSymbol, RelocationTarget, SectionFlags, SymbolKind, elf,
+};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// Why a file cannot be analysed.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ModuleError {
+    /// It cannot be read.
+    #[error("cannot read {path}: {cause}")]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        cause: std::io::Error,
+    },
+    /// It is not an ELF file that makes sense.
+    #[error("{path} is not an ELF file of x86-64: {cause}")]
+    Format {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        cause: String,
+    },
+}
+
+/// What is known of a module.
+#[derive(Clone, Debug, Default)]
+pub struct Module {
+    /// First address of each function, in order; numbers of the graph are indices here.
+    pub starts: Vec<u64>,
+    /// The call graph.
+    pub graph: Graph,
+    /// Direct calls and tail calls: address of the instruction, number of the function called.
+    pub calls: Vec<(u64, usize)>,
+    /// Loops of all functions.
+    pub loops: Vec<Loop>,
+    /// Stretches of the file and where they are to be in memory: address, file offset, length.
+    pub segments: Vec<(u64, u64, u64)>,
+    /// Instructions decoded.
+    pub instructions: u64,
+    /// Bytes that are no instruction, or lie in no function.
+    pub not_code: u64,
+}
+
+/// A stretch of code.
+struct Code<'a> {
+    address: u64,
+    bytes: &'a [u8],
+}
+
+impl Module {
+    /// Analyses a file.
+    pub fn open(path: &Path) -> Result<Module, ModuleError> {
+        let bytes =
+            std::fs::read(path).map_err(|cause| ModuleError::Read { path: path.to_owned(), cause })?;
+        let format = |cause: String| ModuleError::Format { path: path.to_owned(), cause };
+        let file = object::File::parse(&*bytes).map_err(|e| format(e.to_string()))?;
+        if file.architecture() != object::Architecture::X86_64 {
+            return Err(format("it is of another processor".into()));
+        }
+        Ok(Module::of(&file))
+    }
+
+    fn of(file: &object::File<'_>) -> Module {
+        let code = code_of(file);
+        let mut starts = symbols(file);
+        starts.extend(unwind_starts(file));
+        starts.insert(file.entry());
+        starts.extend(initializers(file));
+        let inside = |at: &u64| code.iter().any(|c| at.wrapping_sub(c.address) < c.bytes.len() as u64);
+        starts.retain(inside);
+        let direct = direct_targets(&code);
+        starts.extend(direct.into_iter().filter(inside));
+        let mut module = Module {
+            starts: starts.into_iter().collect(),
+            segments: file.segments().map(|s| (s.address(), s.file_range().0, s.file_range().1)).collect(),
+            ..Module::default()
+        };
+        module.graph.functions = vec![Function::default(); module.starts.len()];
+        for stretch in &code {
+            module.walk(stretch);
+        }
+        module.take_addresses(file);
+        module
+    }
+
+    /// The number of the function that an address lies in.
+    pub fn function(&self, address: u64) -> Option<usize> {
+        self.starts.partition_point(|start| *start <= address).checked_sub(1)
+    }
+
+    fn starts_at(&self, address: u64) -> Option<usize> {
+        self.starts.binary_search(&address).ok()
+    }
+
+    /// The place in the file of an address.
+    pub fn file_offset(&self, address: u64) -> Option<u64> {
+        let inside = |(start, _, len): &&(u64, u64, u64)| address.wrapping_sub(*start) < *len;
+        self.segments.iter().find(inside).map(|(start, offset, _)| address - start + offset)
+    }
+
+    fn walk(&mut self, code: &Code<'_>) {
+        let mut decoder = Decoder::with_ip(64, code.bytes, code.address, DecoderOptions::NONE);
+        let mut factory = InstructionInfoFactory::new();
+        let mut insn = Instruction::default();
+        let mut steps: Vec<Step> = Vec::new();
+        let mut current = None;
+        while decoder.can_decode() {
+            // What follows a stretch of data must begin at a function again.
+            let at = decoder.ip();
+            if self.starts_at(at).is_some() {
+                self.end_function(&mut steps);
+                current = self.starts_at(at);
+            }
+            decoder.decode_out(&mut insn);
+            let Some(function) = current.filter(|_| !insn.is_invalid()) else {
+                self.not_code += insn.len() as u64;
+                continue;
+            };
+            self.instructions += 1;
+            let end = self.starts.get(function + 1).copied().unwrap_or(u64::MAX);
+            let step = self.step(&insn, function, end, &mut factory);
+            steps.push(step);
+        }
+        self.end_function(&mut steps);
+    }
+
+    fn end_function(&mut self, steps: &mut Vec<Step>) {
+        self.loops.extend(loops::loops(steps));
+        steps.clear();
+    }
+
+    fn step(
+        &mut self,
+        insn: &Instruction,
+        function: usize,
+        end: u64,
+        factory: &mut InstructionInfoFactory,
+    ) -> Step {
+        let references = factory.info(insn).used_memory().iter().filter(|m| is_access(m.access())).count();
+        let mut step =
+            Step { at: insn.ip(), references: references as u32, calls: false, jump: None, falls: true };
+        let target =
+            (insn.op_count() == 1 && insn.op0_kind() == OpKind::NearBranch64).then(|| insn.near_branch64());
+        let within = target.filter(|t| (self.starts[function]..end).contains(t));
+        match insn.flow_control() {
+            FlowControl::Call | FlowControl::IndirectCall | FlowControl::Interrupt => step.calls = true,
+            FlowControl::ConditionalBranch => {
+                step.jump = within;
+                step.calls = within.is_none();
+            }
+            FlowControl::UnconditionalBranch => {
+                step.jump = within;
+                step.calls = within.is_none();
+                step.falls = false;
+            }
+            FlowControl::IndirectBranch => {
+                step.calls = true;
+                step.falls = false;
+            }
+            FlowControl::Return => step.falls = false,
+            _ => {}
+        }
+        if step.calls {
+            self.call(insn, function, target);
+        }
+        self.lea(insn);
+        step
+    }
+
+    fn call(&mut self, insn: &Instruction, function: usize, target: Option<u64>) {
+        let callee = target.and_then(|t| self.starts_at(t));
+        let f = &mut self.graph.functions[function];
+        match callee {
+            Some(callee) => {
+                if !f.calls.contains(&callee) {
+                    f.calls.push(callee);
+                }
+                self.calls.push((insn.ip(), callee));
+            }
+            None => f.calls_unknown = true,
+        }
+    }
+
+    /// An instruction that makes the address of a function a value.
+    fn lea(&mut self, insn: &Instruction) {
+        let relative = insn.is_ip_rel_memory_operand().then(|| insn.ip_rel_memory_address());
+        let immediate = (0..insn.op_count()).find_map(|i| match insn.op_kind(i) {
+            OpKind::Immediate32 | OpKind::Immediate32to64 | OpKind::Immediate64 => Some(insn.immediate(i)),
+            _ => None,
+        });
+        for address in [relative, immediate].into_iter().flatten() {
+            self.take(address);
+        }
+    }
+
+    fn take(&mut self, address: u64) {
+        if let Some(f) = self.starts_at(address) {
+            self.graph.functions[f].address_taken = true;
+        }
+    }
+
+    /// Addresses in data, and functions that others can call.
+    fn take_addresses(&mut self, file: &object::File<'_>) {
+        self.take(file.entry());
+        for symbol in file.dynamic_symbols().filter(|s| s.is_definition()) {
+            self.take(symbol.address());
+        }
+        for (_, relocation) in file.dynamic_relocations().into_iter().flatten() {
+            if let RelocationTarget::Symbol(_) = relocation.target() {
+                continue;
+            }
+            self.take(relocation.addend() as u64);
+        }
+        // Without relocations (programs that lie where they want to be) any word of data may be an address.
+        for section in file.sections().filter(|s| !is_code(s) && s.address() != 0) {
+            let Ok(data) = section.data() else { continue };
+            for word in data.chunks_exact(8) {
+                self.take(u64::from_le_bytes(word.try_into().unwrap_or_default()));
+            }
+        }
+    }
+}
+
+fn is_access(access: OpAccess) -> bool {
+    !matches!(access, OpAccess::None | OpAccess::NoMemAccess)
+}
+
+fn is_code<'d>(section: &impl ObjectSection<'d>) -> bool {
+    match section.flags() {
+        SectionFlags::Elf { sh_flags, .. } => sh_flags.0 & elf::SHF_EXECINSTR.0 != 0,
+        _ => false,
+    }
+}
+
+fn code_of<'d>(file: &object::File<'d>) -> Vec<Code<'d>> {
+    let sections = file.sections().filter(is_code);
+    sections.filter_map(|s| Some(Code { address: s.address(), bytes: s.data().ok()? })).collect()
+}
+
+fn symbols(file: &object::File<'_>) -> BTreeSet<u64> {
+    let all = file.symbols().chain(file.dynamic_symbols());
+    all.filter(|s| s.is_definition() && s.kind() == SymbolKind::Text).map(|s| s.address()).collect()
+}
+
+/// Every function that can be unwound through has an entry in `.eh_frame`: stripped libraries too.
+fn unwind_starts(file: &object::File<'_>) -> BTreeSet<u64> {
+    let mut starts = BTreeSet::new();
+    let Some(section) = file.section_by_name(".eh_frame") else { return starts };
+    let Ok(data) = section.data() else { return starts };
+    let frames = gimli::EhFrame::new(data, gimli::LittleEndian);
+    let bases = gimli::BaseAddresses::default().set_eh_frame(section.address());
+    let mut entries = frames.entries(&bases);
+    let mut parents = BTreeMap::new();
+    while let Ok(Some(entry)) = entries.next() {
+        let gimli::CieOrFde::Fde(partial) = entry else { continue };
+        let parsed = partial.parse(|_, bases, offset| {
+            let at: usize = offset.0;
+            if let std::collections::btree_map::Entry::Vacant(vacant) = parents.entry(at) {
+                vacant.insert(frames.cie_from_offset(bases, offset)?);
+            }
+            Ok(parents[&at].clone())
+        });
+        starts.extend(parsed.ok().map(|fde| fde.initial_address()));
+    }
+    starts
+}
+
+fn initializers(file: &object::File<'_>) -> Vec<u64> {
+    let sections = [".init", ".fini"].into_iter().filter_map(|name| file.section_by_name(name));
+    sections.map(|s| s.address()).collect()
+}
+
+/// Targets of direct calls: functions, whether a table knows them or not.
+fn direct_targets(code: &[Code<'_>]) -> BTreeSet<u64> {
+    let mut targets = BTreeSet::new();
+    let mut insn = Instruction::default();
+    for stretch in code {
+        let mut decoder = Decoder::with_ip(64, stretch.bytes, stretch.address, DecoderOptions::NONE);
+        while decoder.can_decode() {
+            decoder.decode_out(&mut insn);
+            if insn.is_call_near() {
+                targets.insert(insn.near_branch64());
+            }
+        }
+    }
+    targets
+}
