@@ -23,6 +23,8 @@ struct Sonde {
 enum Command {
     Run(Box<commands::run::Args>),
     Report(commands::report::Args),
+    Merge(commands::merge::Args),
+    Diff(commands::diff::Args),
     Trace(commands::trace::Args),
     Rap(Box<commands::rap::Args>),
     Doctor(commands::doctor::Args),
@@ -33,6 +35,8 @@ fn main() -> ExitCode {
     let outcome = match sonde.command {
         Command::Run(args) => commands::run::run(&args),
         Command::Report(args) => commands::report::run(&args),
+        Command::Merge(args) => commands::merge::run(&args),
+        Command::Diff(args) => commands::diff::run(&args),
         Command::Trace(args) => commands::trace::run(&args),
         Command::Doctor(args) => commands::doctor::run(&args),
         Command::Rap(args) => commands::rap::run(&args),

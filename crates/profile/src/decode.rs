@@ -204,6 +204,7 @@ fn counts(counts: &wire::Counts) -> Counts {
         loads: counts.loads,
         stores: counts.stores,
         without_address: counts.without_address,
+        repetitions: counts.repetitions,
     }
 }
 

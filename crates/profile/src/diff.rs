@@ -16,7 +16,7 @@ use blur::Blur;
 use noise::Noise;
 use sonde_place::{Kind as RegionKind, Place, Region, Regions};
 use sonde_rap::{Key, Range, Snapshot};
-use sonde_summary::{Domain, Kind, Trees, Unit};
+use sonde_summary::{BlockWeight, Domain, Kind, Trees, Unit};
 
 pub use named::{Named, Stretch};
 
@@ -44,6 +44,8 @@ pub struct Diff {
     pub regions: Regions,
     /// Modules of which the two profiles have different builds, by number: of them only wholes are compared here.
     pub rebuilt: Vec<u16>,
+    /// The heaviest blocks of both, by place, except in other builds: what in a range was executed.
+    pub blocks: Vec<BlockWeight>,
     /// What weights are.
     pub unit: Unit,
     /// By kind, those that both profiles have.
@@ -153,6 +155,11 @@ impl<'a> Pair<'a> {
         Ok(Pair { before, after, moves, blur: Blur { regions, rebuilt }, options })
     }
 
+    /// The two, before and after.
+    pub fn profiles(&self) -> (&'a Profile, &'a Profile) {
+        (self.before, self.after)
+    }
+
     /// What changed.
     pub fn diff(mut self) -> Diff {
         let has = |profile: &Profile, kind| profile.summary.of(kind).is_some();
@@ -165,6 +172,7 @@ impl<'a> Pair<'a> {
         let mut kinds: Vec<KindDiff> = both.iter().filter_map(|kind| self.kind(*kind)).collect();
         kinds.sort_by_key(|kind| kind.kind);
         Diff {
+            blocks: self.blocks(),
             unit: self.before.summary.unit,
             regions: self.blur.regions,
             rebuilt: self.blur.rebuilt,
@@ -172,6 +180,16 @@ impl<'a> Pair<'a> {
             only_before,
             only_after,
         }
+    }
+
+    fn blocks(&self) -> Vec<BlockWeight> {
+        let moved = |b: &BlockWeight| BlockWeight { place: Place(self.moves.place(b.place.0)), ..*b };
+        let after = self.after.summary.blocks.iter().map(moved);
+        let mut blocks: Vec<BlockWeight> = self.before.summary.blocks.iter().copied().chain(after).collect();
+        blocks.retain(|block| !is_in(block.place.0, &self.blur.rebuilt));
+        blocks.sort();
+        blocks.dedup_by_key(|block| block.place);
+        blocks
     }
 
     fn kind(&mut self, kind: Kind) -> Option<KindDiff> {

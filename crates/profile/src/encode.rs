@@ -111,6 +111,7 @@ fn counts(counts: &Counts) -> wire::Counts {
         loads: counts.loads,
         stores: counts.stores,
         without_address: counts.without_address,
+        repetitions: counts.repetitions,
     }
 }
 

@@ -171,6 +171,7 @@ fn add_counts(ours: &mut Counts, theirs: &Counts) {
         (&mut ours.loads, theirs.loads),
         (&mut ours.stores, theirs.stores),
         (&mut ours.without_address, theirs.without_address),
+        (&mut ours.repetitions, theirs.repetitions),
     ];
     for (sum, more) in pairs {
         *sum = sum.saturating_add(more);

@@ -15,6 +15,7 @@ mod subject;
 mod text;
 pub mod view;
 
+pub use name::Namer;
 pub use section::Section;
 pub use subject::{About, Subject};
 pub use text::{Style, write};

@@ -283,6 +283,9 @@ pub struct Counts {
     /// References whose address could not be computed.
     #[prost(uint64, tag = "7")]
     pub without_address: u64,
+    /// Times that repeated string instructions were gone through again.
+    #[prost(uint64, tag = "8")]
+    pub repetitions: u64,
 }
 /// The cache model, and what it counted; not weighted.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]

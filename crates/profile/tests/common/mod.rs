@@ -152,6 +152,7 @@ pub fn profile(seed: u64, events: u64, config: &Config) -> Profile {
             loads: 6,
             stores: 5,
             without_address: 4,
+            repetitions: 3,
         },
         bursts: Bursts { count: 100, empty: 1, thinned: 2, time: 3, empty_time: 1, undivided: 0 },
         ranges,
