@@ -90,9 +90,14 @@ impl StreamsProfile {
         self.streams.iter().map(Stream::heat).fold(0, u64::saturating_add)
     }
 
-    /// The share of references in hot streams, 0 to 1.
+    /// The share of references in the streams that are here, 0 to 1.
     pub fn coverage(&self) -> f64 {
         self.covered() as f64 / self.references.max(1) as f64
+    }
+
+    /// The same with the streams that were found but dropped, since only so many are kept: what the thresholds reached.
+    pub fn coverage_found(&self) -> f64 {
+        self.covered().saturating_add(self.lost.heat) as f64 / self.references.max(1) as f64
     }
 
     /// Replaces every pc and address by what `place` gives. Streams that become equal are united; `at_most` then is a

@@ -192,6 +192,7 @@ fn the_coldest_streams_are_dropped_and_counted() {
     assert_eq!(few.streams.len(), 5);
     assert_eq!(few.lost.streams + 5, all.streams.len() as u64);
     assert_eq!(few.lost.heat + few.covered(), all.covered());
+    assert_eq!(few.coverage_found(), all.coverage());
     assert_eq!(few.streams[0], all.streams[0]);
 }
 
