@@ -40,7 +40,7 @@ impl Engine {
         unsafe { entry::sonde_go_native(thread) }
     }
 
-    fn requeue_pending(&self, thread: &mut Thread) {
+    pub(crate) fn requeue_pending(&self, thread: &mut Thread) {
         let n = (thread.pending_count.swap(0, Relaxed) as usize).min(thread.pending.len());
         for pending in &thread.pending[..n] {
             let tid = thread.tid.load(Relaxed);
@@ -215,10 +215,14 @@ impl Engine {
         let (details, context) = unsafe { (&*info, &mut *uc) };
         let pc = context.regs.rip;
         let mut actions = self.actions.lock();
-        let action = actions.table[sig as usize - 1];
+        let action = actions.get(sig);
         if details.code <= 0 && thread.blocked_faults & signal::bit(sig) != 0 {
             drop(actions);
             return self.hold(thread, info, context);
+        }
+        if details.code <= 0 && is_ignored(sig, &action) {
+            drop(actions);
+            return self.back_into_copy(thread, context);
         }
         context.mask |= thread.blocked_faults;
         // A fault that the program blocks ends it, whatever its handler.
@@ -228,7 +232,7 @@ impl Engine {
             return self.default_action(thread, sig, details, context);
         }
         if action.flags & signal::SA_RESETHAND != 0 {
-            actions.table[sig as usize - 1] = Action::default();
+            actions.set(sig, Action::default());
             let _ = set_real(sig, &Action::default());
         }
         drop(actions);
@@ -238,7 +242,7 @@ impl Engine {
         }
         let Some((frame, info_at)) = self.build_frame(thread, &action, info, context) else {
             // No room for a frame: the kernel would end the program, and does.
-            self.actions.lock().table[signal::SIGSEGV as usize - 1] = Action::default();
+            self.actions.lock().set(signal::SIGSEGV, Action::default());
             return self.default_action(thread, signal::SIGSEGV, details, context);
         };
         thread.gpr = [0; 16];
@@ -266,6 +270,11 @@ impl Engine {
     fn hold(&self, thread: &mut Thread, info: *const Info, uc: &mut Context) {
         // SAFETY: a siginfo has 128 bytes.
         thread.held = Pending { info: unsafe { *(info as *const [u64; 16]) } };
+        self.back_into_copy(thread, uc);
+    }
+
+    /// Lets the thread go on in the copy where the context, which shows the program's state, says.
+    fn back_into_copy(&self, thread: &mut Thread, uc: &mut Context) {
         uc.mask &= !ALWAYS_OURS;
         if !self.is_ours(uc.regs.rip) {
             let pc = uc.regs.rip;
@@ -316,10 +325,12 @@ impl Engine {
         done.then_some((frame, info_at))
     }
 
-    /// The program has no handler: it meets the default action natively.
+    /// The program has no handler: it meets the default action natively. Only that signal's action is put back: threads
+    /// that are still in the copy until the program is gone need ours for the others.
     fn default_action(&self, thread: &mut Thread, sig: i32, info: &Info, uc: &mut Context) {
         self.end_burst(thread, uc.regs.rip, Cause::Fault);
-        self.restore_actions();
+        // SAFETY: the default action; where the program ignores a fault, the kernel does not either.
+        let _ = unsafe { signal::sigaction(sig, Some(&Action::default())) };
         // SAFETY: gs held nothing of the program.
         unsafe { process::set_gs_base(thread.old_gs as usize) };
         let mut before = [0u8; 1];
@@ -338,11 +349,23 @@ impl Engine {
 
     /// For threads that run natively while our handler is in place.
     fn run_handler_natively(&self, sig: i32, info: *mut Info, uc: *mut Context) {
-        let action = self.actions.lock().table[sig as usize - 1];
+        let action = self.actions.lock().get(sig);
         // SAFETY: the kernel's pointers.
         let (details, context) = unsafe { (&*info, &mut *uc) };
         self.forward_to(&action, sig, details, context);
     }
+}
+
+/// Whether a signal that was sent, not raised, does nothing with this action.
+fn is_ignored(sig: i32, action: &Action) -> bool {
+    const SIGCHLD: i32 = 17;
+    const SIGCONT: i32 = 18;
+    const SIGURG: i32 = 23;
+    const SIGWINCH: i32 = 28;
+    const IGNORED_BY_DEFAULT: u64 =
+        signal::bit(SIGCHLD) | signal::bit(SIGCONT) | signal::bit(SIGURG) | signal::bit(SIGWINCH);
+    action.handler == signal::SIG_IGN
+        || action.handler == signal::SIG_DFL && IGNORED_BY_DEFAULT & signal::bit(sig) != 0
 }
 
 /// Goes on in the copy with the state of the context.

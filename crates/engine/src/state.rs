@@ -38,6 +38,8 @@ pub struct Engine {
     pub cache: (u64, u64),
     /// The shape of signal frames.
     pub template: Spin<Option<Template>>,
+    /// Whether it is known: for handlers, which may have interrupted whoever holds its lock.
+    pub learned: AtomicU32,
     /// Set when the program ends.
     pub exiting: AtomicU32,
     /// Set when the cache has to be thrown away once no thread is in it.
@@ -145,6 +147,7 @@ pub unsafe fn start(with: Start) -> Option<&'static Engine> {
         cache: bounds,
         template: Spin::new(None),
         exiting: AtomicU32::new(0),
+        learned: AtomicU32::new(0),
         flush_wanted: AtomicU32::new(0),
     };
     let fresh_pool = fresh.pool.base as u64;

@@ -234,7 +234,7 @@ pub unsafe fn child(saved: *const Saved, parent: *mut Thread) -> u64 {
         engine.control().count(Counter::Children, 1);
         // SAFETY: the program does not use gs.
         unsafe { process::set_gs_base(old_gs as usize) };
-        engine.restore_actions();
+        engine.restore_actions(flags & CLONE_VM != 0);
         // SAFETY: the program's own stack.
         unsafe { signal::set_alternate_stack(&own_stack) };
         signal::set_mask(signal::current_mask() | blocked_faults);

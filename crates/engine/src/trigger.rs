@@ -53,7 +53,7 @@ pub unsafe fn install(engine: &Engine) -> Option<Action> {
 extern "C" fn on_trigger(sig: i32, info: *mut signal::Info, uc: *mut Context) {
     let Some(engine) = engine() else { return };
     // SAFETY: the kernel gives a valid block.
-    let ours = unsafe { (*info).code } == SI_TIMER || engine.template.lock().is_none();
+    let ours = unsafe { (*info).code } == SI_TIMER || engine.learned.load(Relaxed) == 0;
     if engine.exiting.load(Relaxed) != 0 {
         // SAFETY: the context is this thread's own; the kernel gives a valid frame.
         if let Some(thread) = engine.pool.find(process::gettid()).map(|t| unsafe { &mut *t }) {
@@ -76,13 +76,14 @@ extern "C" fn on_trigger(sig: i32, info: *mut signal::Info, uc: *mut Context) {
         return;
     };
     let armed = engine.arm(thread, tid);
-    if engine.template.lock().is_none() {
+    if engine.learned.load(Relaxed) == 0 {
         // The first signal is our own, to learn the shape of the kernel's frames.
         if engine.keep_frame(thread, uc).is_ok() {
             // SAFETY: `keep_frame` filled the state area; its description lies at byte 464.
             let words = unsafe { *((thread.state_at + 464) as *const [u64; 6]) };
             let (features, size) = (thread.state_features, words[2] as u32);
             *engine.template.lock() = Some(Template { frame: thread.frame, features, words, size });
+            engine.learned.store(1, Relaxed);
         }
         return;
     }
@@ -292,10 +293,14 @@ impl Engine {
 
     /// The thread goes native at `pc`; everything it has is in its context.
     pub fn leave(&self, thread: &mut Thread, pc: u64, cause: Cause) -> ! {
-        self.end_burst(thread, pc, cause);
         if self.is_resident() {
+            // From here on a signal would find a thread that is neither in the copy nor native; the kernel lets it in
+            // again together with the registers.
             self.refresh_frame(thread);
+            signal::set_mask(!0);
+            self.requeue_pending(thread);
         }
+        self.end_burst(thread, pc, cause);
         self.go_native(thread, pc)
     }
 

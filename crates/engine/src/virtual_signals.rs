@@ -5,7 +5,8 @@ use crate::entry;
 use crate::program_memory::{read_program, write_program};
 use crate::state::Engine;
 use crate::thread::Thread;
-use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::AtomicU8;
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use sonde_sys::signal::{self, Action, Context};
 
 /// Signals whose action is always ours.
@@ -21,14 +22,35 @@ const EPERM: i64 = -1;
 const ENOMEM: i64 = -12;
 
 /// The program's signal actions, as it believes they are.
+///
+/// Each has two places, of which one byte says which is valid: a child that was forked while another thread of its parent
+/// was changing an action must find it whole, and cannot wait for that thread, which it does not have.
 pub struct Actions {
     /// By signal number minus one.
-    pub table: [Action; 64],
+    places: [[Action; 2]; 64],
+    valid: [AtomicU8; 64],
 }
 
 impl Default for Actions {
     fn default() -> Self {
-        Actions { table: [Action { handler: 0, flags: 0, restorer: 0, mask: 0 }; 64] }
+        let none = Action { handler: 0, flags: 0, restorer: 0, mask: 0 };
+        Actions { places: [[none; 2]; 64], valid: [const { AtomicU8::new(0) }; 64] }
+    }
+}
+
+impl Actions {
+    /// The action of a signal.
+    pub fn get(&self, sig: i32) -> Action {
+        let i = (sig - 1) as usize & 63;
+        self.places[i][usize::from(self.valid[i].load(Acquire)) & 1]
+    }
+
+    /// Changes the action of a signal.
+    pub fn set(&mut self, sig: i32, action: Action) {
+        let i = (sig - 1) as usize & 63;
+        let other = self.valid[i].load(Relaxed) ^ 1;
+        self.places[i][usize::from(other) & 1] = action;
+        self.valid[i].store(other, Release);
     }
 }
 
@@ -41,7 +63,7 @@ impl Engine {
         {
             // SAFETY: only asks.
             if let Ok(old) = unsafe { signal::sigaction(sig, None) } {
-                actions.table[sig as usize - 1] = old;
+                actions.set(sig, old);
                 if ALWAYS_OURS & signal::bit(sig) != 0 {
                     let _ = set_real(sig, &old);
                 }
@@ -49,14 +71,17 @@ impl Engine {
         }
     }
 
-    /// Puts the program's own actions back, in a child or when recording ends for good.
-    pub fn restore_actions(&self) {
-        let actions = self.actions.lock();
+    /// Puts the program's own actions back in a child process; `shares_memory` if it runs in its parent's.
+    pub fn restore_actions(&self, shares_memory: bool) {
+        let lock = shares_memory.then(|| self.actions.lock());
+        // SAFETY: either the lock is held, or this process has no other thread that could change anything.
+        let actions = lock.as_deref().unwrap_or_else(|| unsafe { self.actions.without_lock() });
+        let ours = ALWAYS_OURS | signal::bit(self.control().config.signal);
         for sig in 1..=64 {
-            let action = &actions.table[sig as usize - 1];
-            if action.handler > signal::SIG_IGN || ALWAYS_OURS & signal::bit(sig) != 0 {
+            let action = actions.get(sig);
+            if action.handler > signal::SIG_IGN || ours & signal::bit(sig) != 0 {
                 // SAFETY: the program's own action.
-                let _ = unsafe { signal::sigaction(sig, Some(action)) };
+                let _ = unsafe { signal::sigaction(sig, Some(&action)) };
             }
         }
     }
@@ -78,14 +103,14 @@ impl Engine {
             return EINVAL;
         }
         let mut actions = self.actions.lock();
-        let old = actions.table[sig as usize - 1];
+        let old = actions.get(sig);
         if new_at != 0 {
             if sig != self.control().config.signal
                 && let Err(error) = set_real(sig, &new)
             {
                 return -i64::from(error.0);
             }
-            actions.table[sig as usize - 1] = new;
+            actions.set(sig, new);
         }
         drop(actions);
         if old_at != 0 {
