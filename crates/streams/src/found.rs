@@ -71,7 +71,10 @@ impl Found {
             entry.part = part;
             entry.references += references;
             entry.at_most += rarest(word, symbols);
-            entry.shape = entry.shape.max(classify(&made));
+            // The shape is that of the addresses, which are the same each time; only links depend on values.
+            if entry.shape == Shape::Irregular {
+                entry.shape = classify(&made);
+            }
         }
     }
 

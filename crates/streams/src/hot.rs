@@ -12,10 +12,10 @@
 //! One case would be lost that a user cares about: a sequence longer than the longest stream that is always repeated as
 //! a whole is one rule without rules inside. [`cut`] divides such rules into pieces first.
 
-use crate::grammar::{Grammar, Symbol};
+use crate::grammar::{Grammar, GrammarBuilder, Symbol};
 
 /// Which lengths count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lengths {
     /// The shortest stream.
     pub min: u64,
@@ -79,10 +79,17 @@ impl<'a> Analysis<'a> {
 
     /// One pass: which streams have at least this heat.
     pub fn pass(&self, threshold: u64) -> Heat {
-        let uses = self.uses.clone();
-        let mut cold_uses = uses.clone();
-        let (mut hot, mut covered) = (Vec::new(), 0u64);
-        for rule in 0..uses.len() {
+        let (mut cold_uses, mut hot) = (Vec::new(), Vec::new());
+        let covered = self.pass_into(threshold, &mut cold_uses, &mut hot);
+        Heat { threshold, uses: self.uses.clone(), cold_uses, hot, covered }
+    }
+
+    /// The same into vectors that are used again; returns the references covered.
+    fn pass_into(&self, threshold: u64, cold_uses: &mut Vec<u64>, hot: &mut Vec<u32>) -> u64 {
+        cold_uses.clone_from(&self.uses);
+        hot.clear();
+        let mut covered = 0u64;
+        for (rule, uses) in self.uses.iter().enumerate() {
             let length = self.grammar.length(rule);
             let heat = length.saturating_mul(cold_uses[rule]);
             let is_hot = rule >= self.grammar.roots() && self.lengths.holds(length) && heat >= threshold;
@@ -90,14 +97,14 @@ impl<'a> Analysis<'a> {
                 hot.push(rule as u32);
                 covered += heat;
             }
-            let taken = if is_hot { uses[rule] } else { uses[rule] - cold_uses[rule] };
+            let taken = if is_hot { *uses } else { uses - cold_uses[rule] };
             if taken > 0 {
                 for child in &self.children[self.starts[rule]..self.starts[rule + 1]] {
                     cold_uses[*child as usize] -= taken;
                 }
             }
         }
-        Heat { threshold, uses, cold_uses, hot, covered }
+        covered
     }
 
     /// The pass with the highest threshold, found by halving, at which hot streams cover `coverage` (0 to 1) of the
@@ -107,21 +114,21 @@ impl<'a> Analysis<'a> {
     /// ones that cover more), so a still higher threshold may do as well; the one returned does, and the next does not.
     pub fn search(&self, coverage: f64) -> Heat {
         let references = self.references();
-        let enough = |heat: &Heat| heat.covered as f64 >= coverage * references as f64;
-        let mut best = self.pass(2 * self.lengths.min.max(1));
-        if !enough(&best) || best.hot.is_empty() {
-            return best;
-        }
-        let mut fails = references.saturating_add(1).max(best.threshold + 1);
-        while fails - best.threshold > 1 {
-            let heat = self.pass(best.threshold + (fails - best.threshold) / 2);
-            if enough(&heat) {
-                best = heat;
-            } else {
-                fails = heat.threshold;
+        let enough = |covered: u64| covered as f64 >= coverage * references as f64;
+        let (mut cold_uses, mut hot) = (Vec::new(), Vec::new());
+        let mut best = 2 * self.lengths.min.max(1);
+        if enough(self.pass_into(best, &mut cold_uses, &mut hot)) && !hot.is_empty() {
+            let mut fails = references.saturating_add(1).max(best + 1);
+            while fails - best > 1 {
+                let middle = best + (fails - best) / 2;
+                if enough(self.pass_into(middle, &mut cold_uses, &mut hot)) {
+                    best = middle;
+                } else {
+                    fails = middle;
+                }
             }
         }
-        best
+        self.pass(best)
     }
 }
 
@@ -130,21 +137,26 @@ impl<'a> Analysis<'a> {
 /// occurs as often as the rule, and pieces do not overlap, so heat means the same. Sequences are not divided: what
 /// stands in them occurs once.
 pub fn cut(grammar: &Grammar, lengths: Lengths) -> Grammar {
-    let mut rules: Vec<Vec<Symbol>> = (0..grammar.rules()).map(|r| grammar.body(r).to_vec()).collect();
-    for rule in grammar.roots()..grammar.rules() {
-        if grammar.length(rule) <= lengths.max {
-            continue;
-        }
-        let mut cutter = Cutter { lengths, body: Vec::new(), piece: Vec::new(), length: 0, rules };
+    let before = grammar.rules();
+    let mut cutter = Cutter { lengths, first_piece: before, ..Cutter::default() };
+    let mut bodies = vec![0..0; before];
+    for rule in (grammar.roots()..before).filter(|r| grammar.length(*r) > lengths.max) {
+        let from = cutter.body.len();
         for symbol in grammar.body(rule) {
             cutter.take(*symbol, length_of(grammar, *symbol));
         }
         cutter.close();
-        rules = cutter.rules;
-        rules[rule] = cutter.body;
+        bodies[rule] = from..cutter.body.len();
     }
-    // No rule is used that was not before, other than pieces: it cannot fail.
-    Grammar::new(grammar.roots(), &rules).unwrap_or_else(|_| grammar.clone())
+    let roots: Vec<u32> = (0..grammar.roots() as u32).collect();
+    GrammarBuilder::new(before + cutter.ends.len()).build(&roots, &mut |rule, body| {
+        let rule = rule as usize;
+        body.extend_from_slice(match bodies.get(rule) {
+            Some(unchanged) if unchanged.is_empty() => grammar.body(rule),
+            Some(divided) => &cutter.body[divided.clone()],
+            None => cutter.piece_of(rule),
+        });
+    })
 }
 
 fn length_of(grammar: &Grammar, symbol: Symbol) -> u64 {
@@ -155,13 +167,20 @@ fn length_of(grammar: &Grammar, symbol: Symbol) -> u64 {
     }
 }
 
-/// Makes the new body of one rule.
+/// Makes the new bodies of rules, and the pieces in them.
+#[derive(Default)]
 struct Cutter {
     lengths: Lengths,
+    /// Number of the first piece.
+    first_piece: usize,
+    /// New bodies, one after the other.
     body: Vec<Symbol>,
-    piece: Vec<Symbol>,
+    /// Pieces, one after the other; the last may still grow.
+    pieces: Vec<Symbol>,
+    /// Where each finished piece ends.
+    ends: Vec<usize>,
+    /// Length of the piece that grows.
     length: u64,
-    rules: Vec<Vec<Symbol>>,
 }
 
 impl Cutter {
@@ -174,17 +193,24 @@ impl Cutter {
         if self.length + length > self.lengths.max {
             self.close();
         }
-        self.piece.push(symbol);
+        self.pieces.push(symbol);
         self.length += length;
     }
 
     fn close(&mut self) {
-        if self.piece.len() > 1 && self.length >= self.lengths.min {
-            self.body.push(Symbol::Rule(self.rules.len() as u32));
-            self.rules.push(std::mem::take(&mut self.piece));
+        let from = self.ends.last().copied().unwrap_or(0);
+        if self.pieces.len() - from > 1 && self.length >= self.lengths.min {
+            self.body.push(Symbol::Rule((self.first_piece + self.ends.len()) as u32));
+            self.ends.push(self.pieces.len());
         } else {
-            self.body.append(&mut self.piece);
+            self.body.extend(self.pieces.drain(from..));
         }
         self.length = 0;
+    }
+
+    fn piece_of(&self, rule: usize) -> &[Symbol] {
+        let piece = rule - self.first_piece;
+        let from = piece.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.pieces[from..self.ends[piece]]
     }
 }
