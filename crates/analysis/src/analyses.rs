@@ -12,6 +12,8 @@ use sonde_summary::{BurstTime, Summaries};
 pub struct Analyses {
     summaries: Summaries,
     calls: Option<CallsReader>,
+    loops: Option<sonde_loops::ExactReader>,
+    values: Option<sonde_values::ExactReader>,
     streams: Option<StreamsReader>,
     burst_time: Option<BurstTime>,
 }
@@ -24,6 +26,12 @@ impl Analyses {
         let calls = || CallsReader::new(shares.calls, burst_time.as_ref().map(BurstTime::picoseconds));
         Ok(Analyses {
             calls: config.wanted.calls.then(calls),
+            loops: config.wanted.loops.then(|| sonde_loops::ExactReader::new(shares.loops)).transpose()?,
+            values: config
+                .wanted
+                .values
+                .then(|| sonde_values::ExactReader::new(shares.values))
+                .transpose()?,
             streams: config.wanted.streams.then(|| StreamsReader::new(shares.streams)).transpose()?,
             summaries: Summaries::new(shares.summary)?,
             burst_time,
@@ -44,21 +52,31 @@ impl Analyses {
     pub fn memory_bytes(&self) -> usize {
         self.summaries.memory_bytes()
             + self.calls.as_ref().map_or(0, CallsReader::memory_bytes)
+            + self.loops.as_ref().map_or(0, sonde_loops::ExactReader::memory_bytes)
+            + self.values.as_ref().map_or(0, sonde_values::ExactReader::memory_bytes)
             + self.streams.as_ref().map_or(0, StreamsReader::memory_bytes)
     }
 
     /// Ends it all; every address becomes a place.
     pub fn finish(mut self, catalog: &Catalog) -> Findings {
         let mut calls = self.calls.take().map(CallsReader::finish);
+        let mut loops = self.loops.take().map(|reader| reader.finish(catalog));
+        let mut values = self.values.take().map(|reader| reader.finish(catalog));
         let mut streams = self.streams.take().map(StreamsReader::finish);
         let place = &mut |address| self.summaries.place(address);
         if let Some(calls) = &mut calls {
             calls.relocate(place);
         }
+        if let Some(loops) = &mut loops {
+            loops.relocate(place);
+        }
+        if let Some(values) = &mut values {
+            values.relocate(place);
+        }
         if let Some(streams) = &mut streams {
             streams.relocate(place);
         }
-        Findings { summary: self.summaries.finish(catalog), calls, streams }
+        Findings { summary: self.summaries.finish(catalog), calls, loops, values, streams }
     }
 }
 
@@ -68,6 +86,12 @@ macro_rules! tell {
         $self.summaries.$method($($argument),*);
         if let Some(calls) = &mut $self.calls {
             calls.$method($($argument),*);
+        }
+        if let Some(loops) = &mut $self.loops {
+            loops.$method($($argument),*);
+        }
+        if let Some(values) = &mut $self.values {
+            values.$method($($argument),*);
         }
         if let Some(streams) = &mut $self.streams {
             streams.$method($($argument),*);

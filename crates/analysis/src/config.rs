@@ -2,8 +2,10 @@
 
 use crate::wanted::Wanted;
 use sonde_calls::Limits;
+use sonde_loops::LoopsError;
 use sonde_streams::{StreamsConfig, StreamsError};
 use sonde_summary::{Kind, SummaryError};
+use sonde_values::{TableConfig, ValuesError};
 use thiserror::Error;
 
 /// Why analyses cannot be made as asked.
@@ -16,6 +18,12 @@ pub enum AnalysisError {
     /// The trees.
     #[error(transparent)]
     Summary(#[from] SummaryError),
+    /// The loops.
+    #[error(transparent)]
+    Loops(#[from] LoopsError),
+    /// The values.
+    #[error(transparent)]
+    Values(#[from] ValuesError),
     /// The streams.
     #[error(transparent)]
     Streams(#[from] StreamsError),
@@ -47,29 +55,53 @@ const PASS_BYTES: usize = 16;
 const SYMBOL_BYTES: usize = 40;
 const REFERENCE_BYTES: usize = 80;
 
-/// The limit divided: an eighth for calls, a quarter for streams, the rest for trees.
+/// Bytes of a block with its edges and counts.
+const BLOCK_BYTES: usize = 320;
+/// Bytes of a load with its counters.
+const LOAD_BYTES: usize = 512;
+
+/// The limit divided: an eighth each for calls, loops and values, a quarter for streams, the rest for trees.
 pub(crate) struct Shares {
     pub summary: sonde_summary::Config,
     pub calls: Limits,
+    pub loops: sonde_loops::ExactConfig,
+    pub values: sonde_values::ExactConfig,
     pub streams: StreamsConfig,
 }
 
 impl Config {
     pub(crate) fn shares(&self) -> Shares {
         let all = self.summary.max_memory;
-        let calls = if self.wanted.calls { all / 8 } else { 0 };
-        let streams = if self.wanted.streams { all / 4 } else { 0 };
+        let part = |wanted: bool, share: usize| if wanted { all / share } else { 0 };
+        let (calls, loops) = (part(self.wanted.calls, 8), part(self.wanted.loops, 8));
+        let (values, streams) = (part(self.wanted.values, 8), part(self.wanted.streams, 4));
+        let weight = match self.summary.burst_time {
+            Some(_) => sonde_loops::Weight::Bursts,
+            None => sonde_loops::Weight::Instructions,
+        };
         let most = |bytes: usize, each: usize, least: usize, most: usize| (bytes / each).clamp(least, most);
         Shares {
             summary: sonde_summary::Config {
                 what: self.wanted.kinds.clone(),
-                max_memory: all - calls - streams,
+                max_memory: all - calls - loops - values - streams,
                 ..self.summary.clone()
             },
             calls: Limits {
                 contexts: most(calls / 2, CONTEXT_BYTES, 1 << 8, 1 << 18),
                 pairs: most(calls / 4, PAIR_BYTES, 1 << 8, 1 << 18),
                 passes: most(calls / 8, PASS_BYTES, 1 << 10, 1 << 20),
+            },
+            loops: sonde_loops::ExactConfig {
+                weight,
+                max_blocks: most(loops, BLOCK_BYTES, 1 << 10, 1 << 22),
+                ..sonde_loops::ExactConfig::default()
+            },
+            values: sonde_values::ExactConfig {
+                table: TableConfig {
+                    loads: most(values, LOAD_BYTES, 1 << 10, 1 << 20),
+                    ..TableConfig::default()
+                },
+                ..sonde_values::ExactConfig::default()
             },
             streams: StreamsConfig {
                 max_grammar: most(streams / 3, SYMBOL_BYTES, 1 << 12, 1 << 22),

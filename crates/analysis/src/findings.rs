@@ -1,8 +1,10 @@
 //! What all analyses found, in places.
 
 use sonde_calls::CallProfile;
+use sonde_loops::LoopsProfile;
 use sonde_streams::StreamsProfile;
 use sonde_summary::Summary;
+use sonde_values::ValueProfile;
 
 /// What was found in the stream of one process.
 #[derive(Clone, Debug, PartialEq)]
@@ -11,6 +13,10 @@ pub struct Findings {
     pub summary: Summary,
     /// Calls.
     pub calls: Option<CallProfile>,
+    /// Loops.
+    pub loops: Option<LoopsProfile>,
+    /// Values of loads.
+    pub values: Option<ValueProfile>,
     /// Hot data streams.
     pub streams: Option<StreamsProfile>,
 }

@@ -1,5 +1,5 @@
-//! All analyses of a stream behind one reader: range-adaptive trees, calls and hot data streams, chosen by name, within
-//! one memory limit; what they find is told in places, so that it can be merged with other runs.
+//! All analyses of a stream behind one reader: range-adaptive trees, calls, loops, load values and hot data streams,
+//! chosen by name, within one memory limit; what they find is told in places, so that it can be merged with other runs.
 //!
 //! Duties of the caller: the whole stream of one process, and its mappings. Non-goals: storing (`sonde-profile`) and
 //! showing (`sonde-report`).

@@ -11,30 +11,36 @@ pub struct Wanted {
     pub kinds: What,
     /// Code regions, methods, call pairs, contexts.
     pub calls: bool,
+    /// Executions and iterations of loops.
+    pub loops: bool,
+    /// Values of each load.
+    pub values: bool,
     /// Hot data streams.
     pub streams: bool,
 }
 
 impl Default for Wanted {
-    /// What most questions need and costs little. Streams look at every reference in order, which costs most.
+    /// What most questions need and costs little. Values and streams look at every reference by
+    /// itself, which costs most.
     fn default() -> Wanted {
-        Wanted { kinds: What::default(), calls: true, streams: false }
+        Wanted { kinds: What::default(), calls: true, loops: true, values: false, streams: false }
     }
 }
 
 impl Wanted {
     /// Names that are not kinds of trees.
-    pub const NAMES: [&str; 2] = ["calls", "streams"];
+    pub const NAMES: [&str; 4] = ["calls", "loops", "values", "streams"];
 
     /// Everything there is.
     pub fn all() -> Wanted {
-        Wanted { kinds: What::all(), calls: true, streams: true }
+        Wanted { kinds: What::all(), calls: true, loops: true, values: true, streams: true }
     }
 
     /// From names with commas between them; `all` and `default` are names too. Code is always counted: it costs nothing
     /// more, and nothing can be named without it.
     pub fn parse(text: &str) -> Result<Wanted, AnalysisError> {
-        let mut wanted = Wanted { kinds: What::of(&[Kind::Code]), calls: false, streams: false };
+        let kinds = What::of(&[Kind::Code]);
+        let mut wanted = Wanted { kinds, calls: false, loops: false, values: false, streams: false };
         let mut any = false;
         for name in text.split(',').map(str::trim).filter(|name| !name.is_empty()) {
             any = true;
@@ -42,6 +48,8 @@ impl Wanted {
                 "all" => wanted.add(&Wanted::all()),
                 "default" => wanted.add(&Wanted::default()),
                 "calls" => wanted.calls = true,
+                "loops" => wanted.loops = true,
+                "values" => wanted.values = true,
                 "streams" => wanted.streams = true,
                 _ => {
                     let kind = Kind::named(name).ok_or_else(|| AnalysisError::Unknown(name.to_owned()))?;
@@ -59,6 +67,8 @@ impl Wanted {
     fn add(&mut self, other: &Wanted) {
         self.add_kinds(other.kinds.kinds());
         self.calls |= other.calls;
+        self.loops |= other.loops;
+        self.values |= other.values;
         self.streams |= other.streams;
     }
 
@@ -66,11 +76,11 @@ impl Wanted {
     pub fn possible(&self, detail: Detail) -> (Wanted, Vec<&'static str>) {
         let (kinds, cannot) = self.kinds.possible(detail);
         let mut cannot: Vec<&str> = cannot.into_iter().map(Kind::name).collect();
-        let streams = self.streams && detail >= Detail::Addresses;
-        if self.streams && !streams {
-            cannot.push("streams");
-        }
-        (Wanted { kinds, streams, ..*self }, cannot)
+        let (values, streams) = (detail >= Detail::Values, detail >= Detail::Addresses);
+        let lacks = [("values", self.values && !values), ("streams", self.streams && !streams)];
+        cannot.extend(lacks.into_iter().filter(|(_, lacks)| *lacks).map(|(name, _)| name));
+        let can = Wanted { kinds, values: self.values && values, streams: self.streams && streams, ..*self };
+        (can, cannot)
     }
 }
 
