@@ -15,6 +15,10 @@ pub enum Section {
     Calls,
     /// The calling-context tree.
     Contexts,
+    /// Loops.
+    Loops,
+    /// Values of loads.
+    Values,
     /// Hot data streams.
     Streams,
     /// Coverage by width of the value trees (figure 11).
@@ -34,6 +38,8 @@ impl Section {
         let last = [
             Section::Calls,
             Section::Contexts,
+            Section::Loops,
+            Section::Values,
             Section::Streams,
             Section::Widths,
             Section::Map,
@@ -51,6 +57,8 @@ impl Section {
             Section::Ranges(kind) => kind.name(),
             Section::Calls => "calls",
             Section::Contexts => "contexts",
+            Section::Loops => "loops",
+            Section::Values => "values",
             Section::Streams => "streams",
             Section::Widths => "widths",
             Section::Map => "map",

@@ -2,9 +2,11 @@
 
 use sonde_calls::CallProfile;
 use sonde_event::Counts;
+use sonde_loops::LoopsProfile;
 use sonde_place::Regions;
 use sonde_streams::StreamsProfile;
 use sonde_summary::{BlockWeight, Bursts, CacheCounts, Kind, Missing, Ranges, Summary, Unit};
+use sonde_values::ValueProfile;
 
 /// How a run was taken, in words and numbers.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -40,6 +42,10 @@ pub struct Subject<'a> {
     pub cache: Option<&'a CacheCounts>,
     /// Calls; their addresses are places.
     pub calls: Option<&'a CallProfile>,
+    /// Loops; their addresses are places.
+    pub loops: Option<&'a LoopsProfile>,
+    /// Values of loads; their addresses are places.
+    pub values: Option<&'a ValueProfile>,
     /// Hot data streams; their addresses are places.
     pub streams: Option<&'a StreamsProfile>,
     /// What is not in the trees.
@@ -59,6 +65,8 @@ impl<'a> Subject<'a> {
             regions: &summary.regions,
             cache: summary.cache.as_ref(),
             calls,
+            loops: None,
+            values: None,
             streams: None,
             missing: &summary.missing,
         }

@@ -2,6 +2,7 @@
 
 mod calls;
 mod lists;
+mod loops;
 mod streams;
 mod tree;
 
@@ -39,6 +40,8 @@ pub fn write(out: &mut impl Write, report: &Report, sections: &[Section], style:
             }
             Section::Calls => calls::calls(out, report, style)?,
             Section::Contexts => calls::contexts(out, report, style)?,
+            Section::Loops => loops::loops(out, report, style)?,
+            Section::Values => loops::values(out, report, style)?,
             Section::Streams => streams::streams(out, report, style)?,
             Section::Widths => tree::widths(out, report, style)?,
             Section::Map => tree::map(out, report, style)?,

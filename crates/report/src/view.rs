@@ -2,10 +2,12 @@
 
 mod calls;
 mod functions;
+mod loops;
 mod map;
 mod missing;
 mod ranges;
 mod streams;
+mod values;
 
 use crate::name::Namer;
 use crate::subject::Subject;
@@ -15,10 +17,12 @@ use sonde_symbol::Symbols;
 
 pub use calls::{CallsView, ContextView, MethodView, PairView, RegionView};
 pub use functions::FunctionView;
+pub use loops::{LoopView, LoopsView};
 pub use map::{MapRow, MapView};
 pub use missing::{CacheView, Missed};
 pub use ranges::{HotView, RangesView, SideView, WidthView};
 pub use streams::{StreamView, StreamsView};
+pub use values::{LoadView, ValueView, ValuesView};
 
 /// What is shown.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -82,6 +86,10 @@ pub struct Report {
     pub ranges: Vec<RangesView>,
     /// Calls.
     pub calls: Option<CallsView>,
+    /// Loops.
+    pub loops: Option<LoopsView>,
+    /// Values of loads.
+    pub values: Option<ValuesView>,
     /// Hot data streams.
     pub streams: Option<StreamsView>,
     /// Where zeros are loaded from (figure 12).
@@ -116,6 +124,8 @@ pub fn report(subject: &Subject<'_>, symbols: &mut Symbols, options: &Options) -
         functions: functions::view(subject, &mut namer),
         ranges: subject.ranges.iter().map(|r| ranges::view(subject, r, &mut namer, options)).collect(),
         calls: subject.calls.map(|calls| calls::view(subject, calls, &mut namer, options)),
+        loops: subject.loops.map(|profile| loops::view(subject, profile, &mut namer, options)),
+        values: subject.values.map(|profile| values::view(profile, &mut namer, options)),
         streams: subject.streams.map(|profile| streams::view(profile, &mut namer, options)),
         map: map::view(subject, options),
         cache: subject.cache.map(CacheView::of),

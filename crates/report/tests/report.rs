@@ -5,12 +5,14 @@ use std::process::Command;
 
 use sonde_calls::{CallProfile, Context, Invoked, Pair, Region as CodeRegion};
 use sonde_event::Counts;
+use sonde_loops::{LoopStats, LoopsProfile, Spread};
 use sonde_place::{Kind as RegionKind, Place, Region, Regions};
 use sonde_rap::{Config, Tree};
 use sonde_report::{About, Options, Report, Section, Style, Subject, report, schema, write};
 use sonde_streams::{Shape, Stream, StreamsProfile};
 use sonde_summary::{BlockWeight, Bursts, Kind, Missing, Ranges, Trees, Unit};
 use sonde_symbol::Symbols;
+use sonde_values::{LoadValues, ValueCount, ValueProfile};
 
 const SOURCE: &str = "\
 int table[1000];
@@ -70,6 +72,8 @@ struct Kept {
     counts: Counts,
     bursts: Bursts,
     calls: CallProfile,
+    loops: LoopsProfile,
+    values: ValueProfile,
     streams: StreamsProfile,
     missing: Missing,
     runs: Vec<About>,
@@ -98,7 +102,7 @@ fn kept(built: &Built, unit: Unit) -> Kept {
     let on_heap: Vec<(u64, u64)> = (0..20).map(|i| (Place::new(heap, 0x1000 + 8 * i).0, 10)).collect();
     let loads = tree(&[data.clone(), on_heap.clone()].concat());
     let zeros = tree(&on_heap);
-    let values = tree(&[(0, 700), (u64::MAX, 200), (0x7f00_1234_5678, 100)]);
+    let value_tree = tree(&[(0, 700), (u64::MAX, 200), (0x7f00_1234_5678, 100)]);
     let mut edges = Tree::<[u64; 2]>::new(Config::new().eps(0.01)).unwrap();
     edges.add_weighted([place(hot + 12).0, place(hot).0], 500);
     let of = |kind, tree| Ranges { kind, unit, events: 1000, tree };
@@ -131,12 +135,39 @@ fn kept(built: &Built, unit: Unit) -> Kept {
     };
     let streams =
         StreamsProfile { streams: vec![stream], references: 100, bursts: 1, ..StreamsProfile::default() };
+    let mut whole = Spread { executions: 2, iterations: 40, least: 10, most: 30, ..Spread::default() };
+    (whole.buckets[4], whole.buckets[5]) = (1, 1);
+    let one = LoopStats {
+        header: entry(hot + 4),
+        low: entry(hot),
+        extent: hot_size,
+        depth: 1,
+        whole,
+        own: 900,
+        inclusive: 950,
+        own_weight: 0.9,
+        inclusive_weight: 0.95,
+        ..LoopStats::default()
+    };
+    let loops = LoopsProfile { loops: vec![one], weight: 1.0, instructions: 1000, ..LoopsProfile::default() };
+    let count = |value, n: u64| ValueCount { value, lower: n, estimate: n as f64, upper: n };
+    let load = LoadValues {
+        pc: entry(hot + 4),
+        size: 4,
+        executions: 80,
+        seen: 80,
+        values: vec![count(7, 60), count(0x1_0000, 20)],
+        glacial: Some(true),
+        ..LoadValues::default()
+    };
+    let totals = sonde_values::Totals { loads: 100, profiled: 80, samples: 80, ..Default::default() };
+    let values = ValueProfile { loads: vec![load], totals, ..ValueProfile::default() };
     Kept {
         regions,
         ranges: vec![
             of(Kind::Code, code),
             of(Kind::LoadAddresses, loads),
-            of(Kind::LoadValues, values),
+            of(Kind::LoadValues, value_tree),
             of(Kind::ZeroLoads, zeros),
             of(Kind::Edges, Trees::Two(edges.snapshot())),
         ],
@@ -144,6 +175,8 @@ fn kept(built: &Built, unit: Unit) -> Kept {
         counts: Counts { bursts: 400, instructions: 1000, ..Counts::default() },
         bursts: Bursts { count: 400, time: 1000, ..Bursts::default() },
         calls,
+        loops,
+        values,
         streams,
         missing: Missing { unplaced_data: 3, ..Missing::default() },
         runs: vec![About {
@@ -168,6 +201,8 @@ impl Kept {
             regions: &self.regions,
             cache: None,
             calls: Some(&self.calls),
+            loops: Some(&self.loops),
+            values: Some(&self.values),
             streams: Some(&self.streams),
             missing: &self.missing,
         }
@@ -237,6 +272,28 @@ fn calls_are_told_by_name() {
     let contexts: Vec<_> = calls.contexts.iter().map(|c| (c.depth, c.name.as_str())).collect();
     assert!(contexts.contains(&(0, "main")) && contexts.contains(&(1, "hot")), "{contexts:?}");
     assert!((calls.contexts[0].share - 1.0).abs() < 1e-9);
+}
+
+#[test]
+fn loops_are_told_with_executions_and_iterations() {
+    let report = kept(&Built::new(), Unit::Events).report();
+    let one = &report.loops.as_ref().unwrap().loops[0];
+    assert_eq!(one.name, "hot, source.c:3-7");
+    assert_eq!((one.executions, one.iterations, one.iterations_most), (2, 20.0, 30));
+    assert_eq!(one.histogram, [0, 0, 0, 0, 1, 1]);
+    assert!((one.own_share - 0.9).abs() < 1e-9);
+}
+
+#[test]
+fn values_are_told_with_their_shares() {
+    let report = kept(&Built::new(), Unit::Events).report();
+    let values = report.values.as_ref().unwrap();
+    let load = &values.hot[0];
+    assert!(load.name.starts_with("hot, source.c:"), "{}", load.name);
+    assert_eq!((load.values[0].value.as_str(), load.values[0].share), ("7", 0.75));
+    assert_eq!(load.values[1].value, "0x10000");
+    assert!((values.invariance - 0.75).abs() < 1e-9);
+    assert!(text(&report, &[Section::Values], 100).contains("glacial"));
 }
 
 #[test]

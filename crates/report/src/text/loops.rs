@@ -1,0 +1,65 @@
+//! Loops and values of loads.
+
+use super::{Style, and_more, fit, grouped, heading, percent, plus_minus, some};
+use crate::view::{LoadView, Report};
+use std::io::{self, Write};
+
+/// Loops: shares, executions, iterations, where.
+pub fn loops(out: &mut impl Write, report: &Report, style: Style) -> io::Result<()> {
+    let Some(view) = report.loops.as_ref().filter(|view| view.found > 0) else { return Ok(()) };
+    let note = format!("{} loops; share of {}", grouped(view.found as u64), report.share_of);
+    heading(out, style, "loops", &note)?;
+    writeln!(out, "      own     all    executions  iterations each (least-most)")?;
+    let (shown, _) = some(&view.loops, style);
+    for l in shown {
+        let numbers = format!(
+            "  {} {}{} {:>12}  {:>10.1} ({}-{})",
+            percent(l.own_share),
+            percent(l.share),
+            plus_minus(l.plus_minus),
+            grouped(l.executions),
+            l.iterations,
+            grouped(l.iterations_least),
+            grouped(l.iterations_most)
+        );
+        let room = style.width.saturating_sub(numbers.chars().count() + 2).max(24);
+        writeln!(out, "{numbers}  {}", fit(&l.name, room))?;
+    }
+    and_more(out, view.found - shown.len())?;
+    let cut: u64 = view.loops.iter().map(|l| l.cut).sum();
+    if cut > 0 {
+        writeln!(
+            out,
+            "  {} executions of these began or ended unseen: they are in no average",
+            grouped(cut)
+        )?;
+    }
+    Ok(())
+}
+
+/// Values of the most frequent loads.
+pub fn values(out: &mut impl Write, report: &Report, style: Style) -> io::Result<()> {
+    let Some(view) = report.values.as_ref().filter(|view| view.instructions > 0) else { return Ok(()) };
+    let note = format!(
+        "{} of {} loads by {} instructions give their most frequent value; {}",
+        percent(view.invariance).trim(),
+        grouped(view.loads),
+        grouped(view.instructions as u64),
+        view.method
+    );
+    heading(out, style, "values of loads", &note)?;
+    let (shown, _) = some(&view.hot, style);
+    for load in shown {
+        let values = told(load);
+        let room = style.width.saturating_sub(values.chars().count() + 13).max(24);
+        writeln!(out, "  {}  {}  {values}", percent(load.share), fit(&load.name, room))?;
+    }
+    and_more(out, view.instructions - shown.len())
+}
+
+fn told(load: &LoadView) -> String {
+    let one = |v: &crate::view::ValueView| format!("{} {:.0} %", v.value, v.share * 100.0);
+    let list: Vec<String> = load.values.iter().take(2).map(one).collect();
+    let glacial = if load.glacial == Some(true) { " glacial" } else { "" };
+    format!("{}{glacial}", list.join(", "))
+}

@@ -1,0 +1,87 @@
+//! Loops for people: where, how often, how long.
+
+use crate::error_bars::half_width;
+use crate::name::Namer;
+use crate::subject::Subject;
+use crate::view::Options;
+use schemars::JsonSchema;
+use serde::Serialize;
+use sonde_loops::{LoopStats, LoopsProfile};
+use sonde_place::Place;
+
+/// A loop.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+pub struct LoopView {
+    /// Function and lines.
+    pub name: String,
+    /// Module and offset of its header.
+    pub place: String,
+    /// How many loops of its function it is nested in, itself included.
+    pub depth: u32,
+    /// Executions that were seen whole.
+    pub executions: u64,
+    /// Executions of which the start or the end was not seen; they are in no average.
+    pub cut: u64,
+    /// Iterations per execution, on average.
+    pub iterations: f64,
+    /// Fewest iterations of an execution.
+    pub iterations_least: u64,
+    /// Most iterations of an execution.
+    pub iterations_most: u64,
+    /// Executions by iterations: 0, 1, 2 to 3, 4 to 7 ...; without the empty end.
+    pub histogram: Vec<u64>,
+    /// Share of all instructions (or of CPU time, from bursts) in the loop without inner loops and calls.
+    pub own_share: f64,
+    /// The same with inner loops and calls.
+    pub share: f64,
+    /// The share is this much more or less, with 95 % probability; 0 if everything was recorded.
+    pub plus_minus: f64,
+    /// Instructions in its body.
+    pub body: u64,
+}
+
+/// All loops.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+pub struct LoopsView {
+    /// Loops found.
+    pub found: usize,
+    /// By own share.
+    pub loops: Vec<LoopView>,
+    /// Executions of cycles that are no natural loops (entered at several places).
+    pub irregular: u64,
+}
+
+/// Loops by name.
+pub fn view(
+    subject: &Subject<'_>,
+    profile: &LoopsProfile,
+    namer: &mut Namer<'_>,
+    options: &Options,
+) -> LoopsView {
+    let hottest = profile.hottest();
+    LoopsView {
+        found: profile.loops.len(),
+        loops: hottest.into_iter().take(options.top).map(|l| row(subject, profile, l, namer)).collect(),
+        irregular: profile.irregular.executions,
+    }
+}
+
+fn row(subject: &Subject<'_>, profile: &LoopsProfile, l: &LoopStats, namer: &mut Namer<'_>) -> LoopView {
+    let share = profile.share(l.inclusive_weight);
+    let used = l.whole.buckets.iter().rposition(|n| *n > 0).map_or(0, |last| last + 1);
+    LoopView {
+        name: namer.code(l.low, l.low + l.extent.max(1) - 1).text,
+        place: namer.offset(Place(l.header)),
+        depth: l.depth,
+        executions: l.whole.executions,
+        cut: l.cut.starts + l.cut.ends,
+        iterations: l.whole.mean(),
+        iterations_least: l.whole.least,
+        iterations_most: l.whole.most,
+        histogram: l.whole.buckets[..used].to_vec(),
+        own_share: profile.share(l.own_weight),
+        share,
+        plus_minus: half_width(share, subject.unit, subject.bursts),
+        body: l.body,
+    }
+}
