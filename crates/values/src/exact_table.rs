@@ -39,11 +39,16 @@ struct Counter {
     error: u64,
 }
 
+/// The value of a load's last executions, and how many they are; not yet counted in its entry. Apart from it, because
+/// this much is touched for every load and has to stay in the cache.
+#[derive(Clone, Copy, Debug, Default)]
+struct Latest {
+    value: u64,
+    run: u64,
+}
+
 #[derive(Clone, Debug)]
 struct Entry {
-    /// The value of the last executions, and how many they are; not yet counted below.
-    last: u64,
-    run: u64,
     /// The most frequent value.
     top: Counter,
     pc: u64,
@@ -59,6 +64,7 @@ struct Entry {
 #[derive(Clone, Debug)]
 pub struct ExactTable {
     config: TableConfig,
+    latest: Vec<Latest>,
     entries: Vec<Entry>,
     index: PcMap<u32>,
     /// Counters beyond the top one, in banks of `counters - 1`; most loads never need one.
@@ -80,6 +86,7 @@ impl ExactTable {
         within("most loads", config.loads as f64, 1024.0, f64::from(1 << 24))?;
         Ok(ExactTable {
             config,
+            latest: Vec::new(),
             entries: Vec::new(),
             index: PcMap::default(),
             values: Vec::new(),
@@ -114,7 +121,8 @@ impl ExactTable {
         }
         let top = Counter::default();
         let (missed, entry) = (self.ceiling, self.entries.len() as u32);
-        self.entries.push(Entry { last: 0, run: 0, top, pc, changes: 0, missed, bank: None, used: 0 });
+        self.latest.push(Latest::default());
+        self.entries.push(Entry { top, pc, changes: 0, missed, bank: None, used: 0 });
         self.index.insert(pc, entry);
         entry
     }
@@ -129,29 +137,27 @@ impl ExactTable {
     /// Counts a value of the load of an entry. Entries that do not exist are not counted.
     #[inline]
     pub fn add(&mut self, entry: u32, value: u64) {
-        let Some(load) = self.entries.get_mut(entry as usize) else { return };
+        let Some(latest) = self.latest.get_mut(entry as usize) else { return };
         // A new entry has a run of 0 zeros: if the value is 0 that is right, else there is nothing to count yet.
-        if load.last == value {
-            load.run += 1;
+        if latest.value == value {
+            latest.run += 1;
         } else {
-            self.change(entry as usize, value);
+            let Latest { value: last, run } = std::mem::replace(latest, Latest { value, run: 1 });
+            if run > 0 {
+                self.entries[entry as usize].changes += 1;
+                self.count(entry as usize, last, run);
+            }
         }
     }
 
-    fn change(&mut self, entry: usize, value: u64) {
-        let load = &mut self.entries[entry];
-        let (last, run) = (load.last, load.run);
-        load.last = value;
-        load.run = 1;
-        if run == 0 {
-            return;
-        }
-        load.changes += 1;
-        if load.top.value == last || load.top.count == 0 {
-            load.top.value = last;
-            load.top.count += run;
+    #[inline]
+    fn count(&mut self, entry: usize, value: u64, times: u64) {
+        let top = &mut self.entries[entry].top;
+        if top.value == value || top.count == 0 {
+            top.value = value;
+            top.count += times;
         } else {
-            self.count_in_bank(entry, last, run);
+            self.count_in_bank(entry, value, times);
         }
     }
 
@@ -166,7 +172,7 @@ impl ExactTable {
         let at = match found {
             Some(at) => {
                 self.counts[first + at] += times;
-                at
+                self.move_up(first, at)
             }
             None if used < width => {
                 self.put(first + used, Counter { value, count: times, error: 0 });
@@ -183,6 +189,18 @@ impl ExactTable {
             }
         };
         self.keep_top(entry, first + at);
+    }
+
+    /// Lets a counter pass the one before it if it has become larger: frequent values are then found early.
+    #[inline]
+    fn move_up(&mut self, first: usize, at: usize) -> usize {
+        if at == 0 || self.counts[first + at] <= self.counts[first + at - 1] {
+            return at;
+        }
+        for column in [&mut self.values, &mut self.counts, &mut self.errors] {
+            column.swap(first + at, first + at - 1);
+        }
+        at - 1
     }
 
     fn new_bank(&mut self, entry: usize) -> u32 {
@@ -217,16 +235,10 @@ impl ExactTable {
 
     /// Counts the runs that are still open, so that counters tell everything.
     fn settle(&mut self, entry: usize) {
-        let load = &mut self.entries[entry];
-        let (last, run) = (load.last, std::mem::take(&mut load.run));
-        if run == 0 {
-            return;
-        }
-        if load.top.value == last || load.top.count == 0 {
-            load.top.value = last;
-            load.top.count += run;
-        } else {
-            self.count_in_bank(entry, last, run);
+        let Latest { value, run } = self.latest[entry];
+        self.latest[entry].run = 0;
+        if run > 0 {
+            self.count(entry, value, run);
         }
     }
 
@@ -236,15 +248,15 @@ impl ExactTable {
         std::iter::once(load.top).filter(|t| t.count > 0).chain(others)
     }
 
-    fn seen(&self, load: &Entry) -> u64 {
-        load.run + self.counters(load).map(|c| c.count).sum::<u64>()
+    fn seen(&self, entry: usize) -> u64 {
+        self.latest[entry].run + self.counters(&self.entries[entry]).map(|c| c.count).sum::<u64>()
     }
 
     /// Forgets the loads that ran least.
     #[cold]
     fn forget_coldest(&mut self, count: usize) {
         let mut by_heat: Vec<(u64, u64, u32)> =
-            self.entries.iter().enumerate().map(|(i, e)| (self.seen(e), e.pc, i as u32)).collect();
+            self.entries.iter().enumerate().map(|(i, e)| (self.seen(i), e.pc, i as u32)).collect();
         let count = count.min(by_heat.len());
         if count == 0 {
             return;
@@ -259,8 +271,10 @@ impl ExactTable {
             self.ceiling = self.ceiling.max(seen + load.missed);
             self.free_banks.extend(load.bank);
         }
-        let mut gone = gone.into_iter();
-        self.entries.retain(|_| !gone.next().unwrap_or(false));
+        let mut kept = gone.iter().map(|g| !g);
+        self.entries.retain(|_| kept.next().unwrap_or(true));
+        let mut kept = gone.iter().map(|g| !g);
+        self.latest.retain(|_| kept.next().unwrap_or(true));
         self.index = self.entries.iter().enumerate().map(|(i, e)| (e.pc, i as u32)).collect();
         self.version += 1;
     }
@@ -273,6 +287,7 @@ impl ExactTable {
     /// Bytes used, roughly.
     pub fn memory_bytes(&self) -> usize {
         self.entries.capacity() * size_of::<Entry>()
+            + self.latest.capacity() * size_of::<Latest>()
             + self.index.capacity() * 17
             + (self.values.capacity() + self.counts.capacity() + self.errors.capacity()) * 8
             + self.free_banks.capacity() * 4
@@ -280,16 +295,16 @@ impl ExactTable {
 
     /// Calls `each` with pc, value and the share of the samples that it has at least.
     pub fn estimates(&self, each: &mut dyn FnMut(u64, u64, f64)) {
-        for load in &self.entries {
-            let seen = self.seen(load) as f64;
-            let open = |v: u64| if v == load.last { load.run } else { 0 };
-            let mut open_told = load.run == 0;
+        for (entry, load) in self.entries.iter().enumerate() {
+            let (seen, latest) = (self.seen(entry) as f64, self.latest[entry]);
+            let open = |v: u64| if v == latest.value { latest.run } else { 0 };
+            let mut open_told = latest.run == 0;
             for c in self.counters(load) {
-                open_told |= c.value == load.last;
+                open_told |= c.value == latest.value;
                 each(load.pc, c.value, (c.count - c.error + open(c.value)) as f64 / seen);
             }
             if !open_told {
-                each(load.pc, load.last, load.run as f64 / seen);
+                each(load.pc, latest.value, latest.run as f64 / seen);
             }
         }
     }
@@ -297,13 +312,13 @@ impl ExactTable {
     /// All loads that were seen, without their executions and sizes.
     pub fn into_loads(mut self) -> Vec<LoadValues> {
         (0..self.entries.len()).for_each(|entry| self.settle(entry));
-        let mut loads: Vec<LoadValues> = self.entries.iter().filter_map(|e| self.load(e)).collect();
+        let mut loads: Vec<LoadValues> = (0..self.entries.len()).filter_map(|e| self.load(e)).collect();
         loads.sort_unstable_by_key(|l| l.pc);
         loads
     }
 
-    fn load(&self, load: &Entry) -> Option<LoadValues> {
-        let seen = self.seen(load);
+    fn load(&self, entry: usize) -> Option<LoadValues> {
+        let (load, seen) = (&self.entries[entry], self.seen(entry));
         if seen == 0 {
             return None;
         }
