@@ -1,52 +1,81 @@
-//! Puts a recorded trace through each reader and tells how fast that was, and which loops are hot.
+//! Puts a recorded trace of one process through each reader, tells how fast that was, and compares them.
 //!
 //! `sonde trace record --policy always --record blocks -o trace -- PROGRAM`, then
 //! `cargo run --release -p sonde-loops --example replay trace`.
 
-use sonde_event::trace::{TraceReader, replay};
+use sonde_event::trace::{Replayed, TraceReader, replay};
 use sonde_event::{Count, Reader};
-use sonde_loops::{ExactConfig, ExactReader};
+use sonde_loops::{
+    Calls, CompareConfig, Comparison, DaprofConfig, DaprofReader, ExactConfig, ExactReader, FrequentConfig,
+    FrequentReader, LoopsProfile, PartitionConfig, compare, daprof_reports, frequent_reports, partition,
+};
 use std::error::Error;
 use std::fs::File;
 use std::io::BufReader;
 use std::time::Instant;
 
-/// Plays the trace; gives what the replay met, and seconds.
-fn play<R: Reader>(
-    path: &str,
-    reader: &mut R,
-) -> Result<(sonde_event::trace::Replayed, f64), Box<dyn Error>> {
-    let mut trace = TraceReader::new(BufReader::with_capacity(1 << 20, File::open(path)?))?;
-    let start = Instant::now();
-    let done = replay(&mut trace, reader)?;
-    Ok((done, start.elapsed().as_secs_f64()))
+type Outcome<T> = Result<T, Box<dyn Error>>;
+
+/// A trace, and how long decoding it takes.
+struct Trace {
+    path: String,
+    floor: f64,
+    millions: f64,
 }
 
-fn main() -> Result<(), Box<dyn Error>> {
-    let path = std::env::args().nth(1).ok_or("which trace?")?;
-    let mut count = Count::default();
-    let (_, floor) = play(&path, &mut count)?;
-    let millions = count.counts.instructions as f64 / 1e6;
-    println!("decoding alone: {:.0} M instructions/s", millions / floor);
+impl Trace {
+    fn open(path: String) -> Outcome<Trace> {
+        let mut trace = Trace { path, floor: 0.0, millions: 0.0 };
+        let mut count = Count::default();
+        trace.floor = trace.play(&mut count)?.1;
+        trace.millions = count.counts.instructions as f64 / 1e6;
+        println!("{:.1} M instructions, decoded at {:.0} M/s", trace.millions, trace.millions / trace.floor);
+        Ok(trace)
+    }
+
+    fn play<R: Reader>(&self, reader: &mut R) -> Outcome<(Replayed, f64)> {
+        let mut trace = TraceReader::new(BufReader::with_capacity(1 << 20, File::open(&self.path)?))?;
+        let start = Instant::now();
+        let done = replay(&mut trace, reader)?;
+        Ok((done, start.elapsed().as_secs_f64()))
+    }
+
+    fn timed<R: Reader>(&self, name: &str, reader: &mut R) -> Outcome<Replayed> {
+        let (done, seconds) = self.play(reader)?;
+        let alone = (seconds - self.floor).max(1e-9);
+        let rate = |s: f64| self.millions / s;
+        println!("{name}: {:.0} M instructions/s, {:.0} without decoding", rate(seconds), rate(alone));
+        Ok(done)
+    }
+}
+
+fn show(name: &str, c: &Comparison) {
+    let percent = |e: Option<f64>| e.map_or("-".into(), |e| format!("{:.1} %", 100.0 * e));
+    println!(
+        "{name}: errors: average iterations {}, executions {}, share {:.1} %; captured {:.1} of {:.1} %, {} missed",
+        percent(c.average_error),
+        percent(c.executions_error),
+        100.0 * c.share_error,
+        100.0 * c.captured,
+        100.0 * c.possible,
+        c.missed
+    );
+}
+
+fn exact(trace: &Trace) -> Outcome<LoopsProfile> {
     let mut reader = ExactReader::new(ExactConfig::default())?;
-    let (done, seconds) = play(&path, &mut reader)?;
+    let done = trace.timed("exact", &mut reader)?;
     let memory = reader.memory_bytes() >> 10;
     let start = Instant::now();
-    let Some(decoder) = done.decoders.values().next() else { return Err("no process".into()) };
+    let Some(decoder) = done.decoders.values().next() else { return Err("no process in this trace".into()) };
     let profile = reader.finish(decoder.catalog());
-    println!(
-        "exact: {:.0} M instructions/s ({:.0} without decoding), {memory} KiB, finish {:.3} s",
-        millions / seconds,
-        millions / (seconds - floor).max(1e-9),
-        start.elapsed().as_secs_f64()
-    );
     profile.check()?;
+    println!("finished in {:.3} s; {memory} KiB", start.elapsed().as_secs_f64());
     println!("{} loops, {:?} {:?}", profile.loops.len(), profile.irregular, profile.doubts);
-    for l in profile.hottest().iter().take(15) {
+    for l in profile.hottest().iter().take(10) {
         println!(
-            "{:#x} in {:#x} depth {} executions {} iterations {:.2} ({}..{}) own {:.2} % inclusive {:.2} % cut {:?}",
+            "  {:#x} depth {}: {} x {:.2} ({} to {}), own {:.2} %, inclusive {:.2} %, {:?}",
             l.header,
-            l.function,
             l.depth,
             l.whole.executions,
             l.whole.mean(),
@@ -57,5 +86,33 @@ fn main() -> Result<(), Box<dyn Error>> {
             l.cut
         );
     }
+    Ok(profile)
+}
+
+fn main() -> Outcome<()> {
+    let trace = Trace::open(std::env::args().nth(1).ok_or("which trace?")?)?;
+    let exact = exact(&trace)?;
+    let config = CompareConfig::default();
+    for ways in [32, 16, 8] {
+        for calls in [Calls::Plain, Calls::Followed] {
+            let name = format!("daprof {ways}-way {calls:?}");
+            let mut reader = DaprofReader::new(DaprofConfig { calls, ..DaprofConfig::with_ways(ways) })?;
+            trace.timed(&name, &mut reader)?;
+            let profile = reader.finish();
+            profile.check()?;
+            println!(
+                "  {} branches, {} dropped, {} replaced",
+                profile.branches, profile.dropped, profile.replaced
+            );
+            show(&name, &compare(&daprof_reports(&profile, &config), &exact, &config));
+        }
+    }
+    let mut reader = FrequentReader::new(FrequentConfig { distance: 1024, ..FrequentConfig::default() })?;
+    trace.timed("frequent", &mut reader)?;
+    let profile = reader.finish();
+    profile.check()?;
+    show("frequent", &compare(&frequent_reports(&profile, &config), &exact, &config));
+    let parts = partition(&exact, &PartitionConfig::default())?;
+    println!("in hardware: {} loops, speed-up {:.2}", parts.chosen.len(), parts.speedup);
     Ok(())
 }

@@ -1,6 +1,10 @@
 //! Loops of a program, from the stream of what it executed.
 //!
-//! [`ExactReader`] finds the natural loops of each function and counts executions, iterations and instructions exactly.
+//! - [`ExactReader`] finds the natural loops of each function and counts executions, iterations and instructions;
+//! - [`DaprofReader`] is DAProf (Nair and Lysecky 2008), a profiler in hardware that sees short backward branches only, to
+//!   the bit; [`FrequentReader`] is the frequent loop detection that it was compared with;
+//! - [`compare`](fn@compare) tells how far a profiler's loops are from the exact ones, [`partition`](fn@partition) what moving
+//!   loops into hardware would bring.
 //!
 //! Duties of the caller: one reader per process (exit numbers and code are those of one catalog), and at the end the
 //! catalog of the same stream. Non-goals: names of functions and lines, files.
@@ -19,12 +23,27 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod branch;
+mod calls;
+mod compare;
+mod daprof;
 mod error;
 mod exact;
+mod frequent;
 mod graph;
 mod natural;
+mod partition;
 
+pub use compare::{
+    Actual, CompareConfig, Comparison, Reported, Row, compare, daprof_reports, frequent_reports,
+};
+pub use daprof::{
+    Average, Calls, DaprofConfig, DaprofLoop, DaprofProfile, DaprofReader, Entry, Fifo, Granularity,
+    ProfileCache,
+};
 pub use error::LoopsError;
 pub use exact::{
     BUCKETS, Cut, Doubts, ExactConfig, ExactReader, LoopStats, LoopsProfile, Rounds, Spread, Weight,
 };
+pub use frequent::{FrequentConfig, FrequentLoop, FrequentProfile, FrequentReader};
+pub use partition::{Candidate, Partition, PartitionConfig, partition};
