@@ -6,7 +6,10 @@ mod sonde;
 
 use sonde::Bench;
 use sonde_event::trace::{TraceReader, replay};
-use sonde_loops::{ExactConfig, ExactReader, LoopsProfile, Weight};
+use sonde_loops::{
+    Calls, CompareConfig, DaprofConfig, DaprofReader, ExactConfig, ExactReader, FrequentConfig,
+    FrequentReader, LoopsProfile, Weight, compare, daprof_reports,
+};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
@@ -98,6 +101,120 @@ fn executions_and_iterations_of_known_loops_are_exact() {
             assert!(doubts.unwound >= 18, "{doubts:?}");
         }
     }
+}
+
+/// Replays what was recorded last to other readers.
+fn replayed<R: sonde_event::Reader>(bench: &Bench, reader: &mut R) -> sonde_event::trace::Replayed {
+    let mut trace = TraceReader::new(std::fs::File::open(bench.path("t")).unwrap()).unwrap();
+    replay(&mut trace, reader).unwrap()
+}
+
+#[test]
+fn limits_are_kept_and_what_they_cost_is_counted() {
+    let bench = Bench::new();
+    let program = bench.compile("loops", SOURCE, &["-O0", "-no-pie", "-pthread"]);
+    let always = ["--policy", "always", "--record", "blocks"];
+    let whole = profile(&bench, &always, &[program.to_str().unwrap()], ExactConfig::default());
+    let limited = |config: ExactConfig| {
+        let mut reader = ExactReader::new(config).unwrap();
+        let done = replayed(&bench, &mut reader);
+        let memory = reader.memory_bytes();
+        let profile = reader.finish(done.decoders[&0].catalog());
+        profile.check().unwrap();
+        assert_eq!(profile.instructions + ignored(&profile, &whole), whole.instructions);
+        (profile, memory)
+    };
+    let (blocks, memory) = limited(ExactConfig { max_blocks: 100, ..ExactConfig::default() });
+    assert!(blocks.doubts.beyond_blocks > 0);
+    assert!(memory < 1 << 20, "{memory}");
+    let (depth, _) = limited(ExactConfig { max_depth: 64, ..ExactConfig::default() });
+    assert!(depth.doubts.overflows > 0);
+    let (threads, _) = limited(ExactConfig { max_threads: 1, ..ExactConfig::default() });
+    assert!(threads.doubts.beyond_threads > 0);
+}
+
+/// Instructions of threads that were not followed.
+fn ignored(profile: &LoopsProfile, whole: &LoopsProfile) -> u64 {
+    if profile.doubts.beyond_threads > 0 { whole.instructions - profile.instructions } else { 0 }
+}
+
+#[test]
+fn profiles_move_and_add_up() {
+    let bench = Bench::new();
+    let program = bench.compile("loops", SOURCE, &["-O1", "-no-pie", "-pthread"]);
+    let always = ["--policy", "always", "--record", "blocks"];
+    let first = profile(&bench, &always, &[program.to_str().unwrap()], ExactConfig::default());
+    let mut moved = first.clone();
+    moved.relocate(&mut |address| address + (1 << 48));
+    moved.check().unwrap();
+    assert_ne!(moved, first);
+    moved.relocate(&mut |address| address - (1 << 48));
+    assert_eq!(moved, first);
+    moved.merge(&first);
+    moved.check().unwrap();
+    assert_eq!(moved.instructions, 2 * first.instructions);
+    for (both, one) in moved.loops.iter().zip(&first.loops) {
+        assert_eq!(both.whole.executions, 2 * one.whole.executions);
+        assert_eq!((both.whole.mean(), both.extent), (one.whole.mean(), one.extent));
+        assert_eq!(moved.share(both.own_weight), first.share(one.own_weight));
+    }
+    // All in one place.
+    moved.relocate(&mut |_| 7);
+    assert_eq!(moved.loops.len(), 1);
+    assert_eq!(moved.loops[0].own, 2 * first.loops.iter().map(|l| l.own).sum::<u64>());
+}
+
+#[test]
+fn hardware_profilers_see_what_the_exact_one_does() {
+    let bench = Bench::new();
+    // A loop of 100 rounds that calls one of 8; 400 executions.
+    let source = r#"
+        static volatile unsigned long sink;
+        __attribute__((noinline, noipa)) static void inner(unsigned long n) {
+            for (unsigned long i = 0; i < n; i++) sink += i;
+        }
+        __attribute__((noinline, noipa)) static void outer(unsigned long n) {
+            for (unsigned long i = 0; i < n; i++) { inner(8); sink ^= i; }
+        }
+        int main(void) {
+            for (volatile unsigned i = 0; i < 400; i++) outer(100);
+            return 0;
+        }"#;
+    let program = bench.compile("hardware", source, &["-O1", "-no-pie"]);
+    let functions = functions(&program);
+    let always = ["--policy", "always", "--record", "blocks"];
+    let exact = profile(&bench, &always, &[program.to_str().unwrap()], ExactConfig::default());
+    let seen = |calls: Calls, name: &str| {
+        let config = DaprofConfig { calls, ..DaprofConfig::default() };
+        let mut reader = DaprofReader::new(config).unwrap();
+        replayed(&bench, &mut reader);
+        let profile = reader.finish();
+        profile.check().unwrap();
+        let (from, len) = functions[name];
+        let found = profile.loops.iter().find(|l| (from..from + len).contains(&l.branch)).cloned();
+        let reports = daprof_reports(&profile, &CompareConfig::default());
+        (found.expect("the loop"), compare(&reports, &exact, &CompareConfig::default()))
+    };
+    // Rotated loops go back once less than they iterate. Cutting off bits costs up to 7/8 of an iteration.
+    let near = |average: f64, actual: f64| (actual - 0.9..=actual).contains(&average);
+    for calls in [Calls::Plain, Calls::Followed] {
+        let (inner, comparison) = seen(calls, "inner");
+        assert_eq!(inner.executions, 40_000);
+        assert!(near(inner.average, 7.0), "{inner:?}");
+        assert!(comparison.captured > 0.6, "{comparison:?}");
+    }
+    let (plain, _) = seen(Calls::Plain, "outer");
+    assert_eq!(plain.executions, 400 * 99);
+    let (followed, comparison) = seen(Calls::Followed, "outer");
+    assert_eq!(followed.executions, 400);
+    assert!(near(followed.average, 99.0), "{followed:?}");
+    assert!(comparison.rows.iter().any(|r| r.average == 99.0 && r.executions == 400.0));
+    let mut reader = FrequentReader::new(FrequentConfig::default()).unwrap();
+    replayed(&bench, &mut reader);
+    let frequent = reader.finish();
+    let (from, len) = functions["inner"];
+    let inner = frequent.loops.iter().find(|l| (from..from + len).contains(&l.branch)).expect("the loop");
+    assert_eq!(inner.count, 40_000 * 7);
 }
 
 #[test]
