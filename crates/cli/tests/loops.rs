@@ -121,7 +121,7 @@ fn limits_are_kept_and_what_they_cost_is_counted() {
         let memory = reader.memory_bytes();
         let profile = reader.finish(done.decoders[&0].catalog());
         profile.check().unwrap();
-        assert_eq!(profile.instructions + ignored(&profile, &whole), whole.instructions);
+        assert_eq!(profile.instructions, whole.instructions);
         (profile, memory)
     };
     let (blocks, memory) = limited(ExactConfig { max_blocks: 100, ..ExactConfig::default() });
@@ -129,13 +129,6 @@ fn limits_are_kept_and_what_they_cost_is_counted() {
     assert!(memory < 1 << 20, "{memory}");
     let (depth, _) = limited(ExactConfig { max_depth: 64, ..ExactConfig::default() });
     assert!(depth.doubts.overflows > 0);
-    let (threads, _) = limited(ExactConfig { max_threads: 1, ..ExactConfig::default() });
-    assert!(threads.doubts.beyond_threads > 0);
-}
-
-/// Instructions of threads that were not followed.
-fn ignored(profile: &LoopsProfile, whole: &LoopsProfile) -> u64 {
-    if profile.doubts.beyond_threads > 0 { whole.instructions - profile.instructions } else { 0 }
 }
 
 #[test]
@@ -209,12 +202,19 @@ fn hardware_profilers_see_what_the_exact_one_does() {
     assert_eq!(followed.executions, 400);
     assert!(near(followed.average, 99.0), "{followed:?}");
     assert!(comparison.rows.iter().any(|r| r.average == 99.0 && r.executions == 400.0));
-    let mut reader = FrequentReader::new(FrequentConfig::default()).unwrap();
-    replayed(&bench, &mut reader);
-    let frequent = reader.finish();
     let (from, len) = functions["inner"];
-    let inner = frequent.loops.iter().find(|l| (from..from + len).contains(&l.branch)).expect("the loop");
-    assert_eq!(inner.count, 40_000 * 7);
+    let counted = |entries: usize| {
+        let mut reader =
+            FrequentReader::new(FrequentConfig { entries, ..FrequentConfig::default() }).unwrap();
+        replayed(&bench, &mut reader);
+        let profile = reader.finish();
+        profile.check().unwrap();
+        profile.loops.iter().find(|l| (from..from + len).contains(&l.branch)).map_or(0, |l| l.count)
+    };
+    assert_eq!(counted(1024), 40_000 * 7);
+    // With 16 entries, loops of the start-up have counts that new ones never reach: these displace each other each time,
+    // which is what freshness was invented against (paper 5 section 3.2.4).
+    assert!(counted(16) < 40_000);
 }
 
 #[test]
