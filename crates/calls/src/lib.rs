@@ -33,5 +33,5 @@ mod thread;
 
 pub use contexts::{ELSEWHERE, ROOT};
 pub use methods::{Method, methods};
-pub use profile::{Backward, CallProfile, Context, Invoked, Pair, Region};
+pub use profile::{Backward, CallProfile, Context, Invoked, NotKept, Pair, Region};
 pub use reader::{CallsReader, Limits};

@@ -1,5 +1,6 @@
 //! The invariants of a profile: checked whenever one is read, and over every profile that tests make.
 
+use crate::analyses;
 use crate::profile::Profile;
 use crate::run::{Named, Run};
 use crate::timeline::Timeline;
@@ -27,7 +28,8 @@ impl Profile {
     pub fn check(&self) -> Result<(), Invalid> {
         self.check_totals()?;
         self.runs.iter().enumerate().try_for_each(|(i, run)| check_run(i, run))?;
-        check_summary(&self.summary)
+        check_summary(&self.summary)?;
+        analyses::check(self)
     }
 
     fn check_totals(&self) -> Result<(), Invalid> {

@@ -1,14 +1,18 @@
 //! From the parts of a file to a profile. Nothing is trusted: the whole is checked before it is handed out.
 
+use crate::analyses::{MOST_LOOPS, decode_calls, decode_loop, decode_loops, decode_streams};
 use crate::error::ProfileError;
 use crate::profile::{Profile, Totals};
 use crate::run::{Ending, Run};
 use crate::timeline::{Interval, Timeline};
 use crate::{trees, wire};
 use prost::Message;
+use sonde_calls::CallProfile;
 use sonde_event::Counts;
 use sonde_event::trace::Machine;
+use sonde_loops::{LoopStats, LoopsProfile};
 use sonde_place::{Kind as RegionKind, Place, Region, Regions};
+use sonde_streams::StreamsProfile;
 use sonde_summary::{BlockWeight, Bursts, CacheCounts, Memory, Missing, Summary};
 
 /// Numbers of the fields of `Profile` in the schema.
@@ -23,19 +27,29 @@ mod field {
     pub const BLOCKS: u32 = 8;
     pub const MISSING: u32 = 9;
     pub const MEMORY: u32 = 10;
+    pub const CALLS: u32 = 11;
+    pub const STREAMS: u32 = 12;
+    pub const LOOPS: u32 = 13;
+    pub const LOOP: u32 = 14;
 }
 
-/// A part that is not a tree has at most this many bytes: messages of many small fields take far more memory than room
+/// A part that is not made of columns has at most this many bytes: messages of many small fields take far more memory than room
 /// in the file.
 const MOST_PART: u64 = 1 << 20;
 /// A tree of the most nodes, each field at its longest.
 const MOST_TREE: u64 = Profile::MOST_NODES as u64 * (3 * 10 + 2) + (1 << 10);
+/// The longest lists of calls or streams, in columns.
+const MOST_COLUMNS: u64 = 16 << 20;
 /// More parts than any profile has.
 const MOST_PARTS: u64 = 1 << 18;
 
 /// The most bytes that a part may have.
 pub(crate) fn most_bytes(number: u32) -> u64 {
-    if number == field::TREE { MOST_TREE } else { MOST_PART }
+    match number {
+        field::TREE => MOST_TREE,
+        field::CALLS | field::STREAMS => MOST_COLUMNS,
+        _ => MOST_PART,
+    }
 }
 
 /// Puts parts together.
@@ -51,6 +65,10 @@ pub(crate) struct Assembly {
     blocks: Vec<BlockWeight>,
     missing: Missing,
     memory: Memory,
+    calls: Option<CallProfile>,
+    streams: Option<StreamsProfile>,
+    loops: Option<LoopsProfile>,
+    each_loop: Vec<LoopStats>,
     unknown_parts: u64,
     parts: u64,
 }
@@ -79,6 +97,10 @@ impl Assembly {
             field::BLOCKS => self.blocks = blocks(&message(bytes)?)?,
             field::MISSING => self.missing = missing(&message(bytes)?),
             field::MEMORY => self.memory = memory(&message(bytes)?),
+            field::CALLS => self.calls = Some(decode_calls(message(bytes)?)?),
+            field::STREAMS => self.streams = Some(decode_streams(&message(bytes)?)?),
+            field::LOOPS => self.loops = Some(decode_loops(&message(bytes)?)),
+            field::LOOP => self.one_loop(bytes)?,
             _ => self.unknown_parts += 1,
         }
         Ok(())
@@ -107,9 +129,26 @@ impl Assembly {
             losses: head.losses,
             pooled_by_name: head.pooled_by_name,
         };
-        let profile = Profile { totals, runs: self.runs, summary, unknown_parts: self.unknown_parts };
+        if self.loops.is_none() && !self.each_loop.is_empty() {
+            return Err(ProfileError::damaged("what is known about all loops is missing"));
+        }
+        let profile = Profile {
+            totals,
+            runs: self.runs,
+            summary,
+            calls: self.calls,
+            streams: self.streams,
+            loops: self.loops.map(|all| LoopsProfile { loops: self.each_loop, ..all }),
+            unknown_parts: self.unknown_parts,
+        };
         profile.check()?;
         Ok(profile)
+    }
+
+    fn one_loop(&mut self, bytes: &[u8]) -> Result<(), ProfileError> {
+        limit(self.each_loop.len() < MOST_LOOPS, "the list of loops", MOST_LOOPS, "loops")?;
+        self.each_loop.push(decode_loop(message(bytes)?)?);
+        Ok(())
     }
 
     fn run(&mut self, bytes: &[u8]) -> Result<(), ProfileError> {

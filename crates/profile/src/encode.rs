@@ -1,5 +1,6 @@
 //! From a profile to the parts of its file.
 
+use crate::analyses::{encode_calls, encode_loop, encode_loops, encode_streams};
 use crate::profile::Profile;
 use crate::run::{Ending, Run};
 use crate::timeline::Timeline;
@@ -19,13 +20,18 @@ pub(crate) fn parts(profile: &Profile) -> impl Iterator<Item = wire::Profile> {
         blocks: Some(blocks(&summary.blocks)),
         missing: Some(missing(&summary.missing)),
         memory: Some(wire::Memory { limit: summary.memory.limit, used: summary.memory.used }),
+        calls: profile.calls.as_ref().map(encode_calls),
+        streams: profile.streams.as_ref().map(encode_streams),
+        loops: profile.loops.as_ref().map(encode_loops),
         ..wire::Profile::default()
     };
     let runs = profile.runs.iter().map(|r| wire::Profile { runs: vec![run(r)], ..Default::default() });
     let regions = regions(summary);
     let trees = summary.ranges.iter().map(trees::encode);
     let trees = trees.map(|tree| wire::Profile { trees: vec![tree], ..Default::default() });
-    std::iter::once(one).chain(runs).chain(regions).chain(trees)
+    let loops = profile.loops.iter().flat_map(|loops| &loops.loops).map(encode_loop);
+    let loops = loops.map(|one| wire::Profile { r#loop: vec![one], ..Default::default() });
+    std::iter::once(one).chain(loops).chain(runs).chain(regions).chain(trees)
 }
 
 fn head(profile: &Profile) -> wire::Head {

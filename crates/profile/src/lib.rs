@@ -31,6 +31,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod analyses;
 mod atomic;
 mod check;
 mod decode;

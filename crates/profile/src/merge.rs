@@ -36,6 +36,7 @@ impl Profile {
         sum.merge_trees(other, &mut moves)?;
         sum.add_loss("merge_widened", moves.widened);
         sum.merge_blocks(theirs, &moves);
+        sum.merge_analyses(other, &moves);
         merge_counts(&mut sum.summary, theirs);
         sum.totals.add(&other.totals);
         sum.totals.pooled_by_name |= options.by_name && moves.pooled > 0;
@@ -83,16 +84,27 @@ impl Profile {
         Ok(())
     }
 
+    fn merge_analyses(&mut self, other: &Profile, moves: &Moves) {
+        let runs = (self.totals.runs, other.totals.runs);
+        let mut place = |at| moves.place(at);
+        let mut calls = other.calls.clone();
+        calls.iter_mut().for_each(|calls| calls.relocate(&mut place));
+        let lack = join(&mut self.calls, calls, runs, |a, b| a.merge(b));
+        self.add_loss("runs_without_calls", lack);
+        let mut streams = other.streams.clone();
+        streams.iter_mut().for_each(|streams| streams.relocate(&mut place));
+        let lack = join(&mut self.streams, streams, runs, |a, b| a.merge(b));
+        self.add_loss("runs_without_streams", lack);
+        let mut loops = other.loops.clone();
+        loops.iter_mut().for_each(|loops| loops.relocate(&mut place));
+        let lack = join(&mut self.loops, loops, runs, |a, b| a.merge(b));
+        self.add_loss("runs_without_loops", lack);
+        self.bound_lists();
+    }
+
     /// A tree is that of some of the runs only.
     fn lack(&mut self, kind: Kind, runs: u64) {
         self.add_loss(&format!("runs_without_{}", kind.name()), runs);
-    }
-
-    fn add_loss(&mut self, name: &str, count: u64) {
-        if count > 0 {
-            let sum = self.totals.losses.entry(name.into()).or_default();
-            *sum = sum.saturating_add(count);
-        }
     }
 
     /// Of one run the blocks are counted exactly. Of several, one that is in the list of some runs only may have been
@@ -116,6 +128,22 @@ impl Profile {
             blocks.sort_by_key(|block| (block.place, block.bytes));
         }
         self.summary.blocks = blocks;
+    }
+}
+
+/// Adds what both have, and returns how many of the runs lack it, if others have it.
+fn join<T>(ours: &mut Option<T>, theirs: Option<T>, runs: (u64, u64), add: impl Fn(&mut T, &T)) -> u64 {
+    match (&mut *ours, theirs) {
+        (Some(ours), Some(theirs)) => {
+            add(ours, &theirs);
+            0
+        }
+        (Some(_), None) => runs.1,
+        (None, Some(theirs)) => {
+            *ours = Some(theirs);
+            runs.0
+        }
+        (None, None) => 0,
     }
 }
 

@@ -1,6 +1,9 @@
 //! What a profile is, apart from how it is stored.
 
 use crate::run::{Named, Run};
+use sonde_calls::CallProfile;
+use sonde_loops::LoopsProfile;
+use sonde_streams::StreamsProfile;
 use sonde_summary::Summary;
 
 /// Everything that is known of one run, or of many runs together.
@@ -12,6 +15,12 @@ pub struct Profile {
     pub runs: Vec<Run>,
     /// What was kept of their streams.
     pub summary: Summary,
+    /// Who called whom.
+    pub calls: Option<CallProfile>,
+    /// Hot data streams.
+    pub streams: Option<StreamsProfile>,
+    /// Loops.
+    pub loops: Option<LoopsProfile>,
     /// Parts of the file that this version does not know: they are not here, and are lost when it is written again.
     pub unknown_parts: u64,
 }
@@ -40,9 +49,25 @@ impl Profile {
     /// `eps_effective` tells what that cost.
     pub const MOST_NODES: usize = 1 << 17;
 
-    /// The profile of one run.
+    /// The profile of one run; what other analyses found can be added. Their addresses have to be places, too.
     pub fn of_run(run: Run, summary: Summary) -> Profile {
-        Profile { totals: Totals::of_run(&run), runs: vec![run], summary, unknown_parts: 0 }
+        Profile {
+            totals: Totals::of_run(&run),
+            runs: vec![run],
+            summary,
+            calls: None,
+            streams: None,
+            loops: None,
+            unknown_parts: 0,
+        }
+    }
+
+    /// Counts something that was not kept.
+    pub(crate) fn add_loss(&mut self, name: &str, count: u64) {
+        if count > 0 {
+            let sum = self.totals.losses.entry(name.into()).or_default();
+            *sum = sum.saturating_add(count);
+        }
     }
 
     /// Runs that are not described.

@@ -1,5 +1,6 @@
 //! Trees that are too large for a file are made coarser, as they would be with a larger `eps`; what that costs is told.
 
+use crate::analyses::{MOST_CALLS, MOST_LOOPS, bound_calls, bound_loops};
 use crate::error::ProfileError;
 use crate::profile::Profile;
 use crate::trees::heaviest_path;
@@ -16,10 +17,11 @@ impl Profile {
             Trees::One(tree) => tree.nodes.len(),
             Trees::Two(tree) => tree.nodes.len(),
         };
-        if self.summary.ranges.iter().all(|ranges| nodes(&ranges.tree) <= most) {
+        let mut pruned = self.clone();
+        let shorter = pruned.bound_lists();
+        if !shorter && self.summary.ranges.iter().all(|ranges| nodes(&ranges.tree) <= most) {
             return Ok(None);
         }
-        let mut pruned = self.clone();
         for ranges in pruned.summary.ranges.iter_mut().filter(|ranges| nodes(&ranges.tree) > most) {
             let kind = ranges.kind;
             let done = match &mut ranges.tree {
@@ -29,6 +31,22 @@ impl Profile {
             done.map_err(|source| ProfileError::Trees { kind, source })?;
         }
         Ok(Some(pruned))
+    }
+
+    /// Keeps the heaviest of lists that are too long, and counts what goes. Whether any was.
+    pub(crate) fn bound_lists(&mut self) -> bool {
+        let lengths = |p: &Profile| {
+            let calls = p.calls.as_ref().map(|c| {
+                [c.regions.len(), c.backward.len(), c.functions.len(), c.pairs.len(), c.contexts.len()]
+            });
+            (calls, p.loops.as_ref().map(|l| l.loops.len()))
+        };
+        let before = lengths(self);
+        let calls = self.calls.as_mut().map_or(0, |calls| bound_calls(calls, MOST_CALLS));
+        let loops = self.loops.as_mut().map_or(0, |loops| bound_loops(loops, MOST_LOOPS));
+        self.add_loss("code_regions_left_out", calls);
+        self.add_loss("loops_left_out", loops);
+        before != lengths(self)
     }
 }
 

@@ -89,6 +89,42 @@ fn all_kinds_of_trees_come_together() {
     assert_eq!(a.summary.blocks.len(), 30, "the same blocks");
     assert_eq!(a.summary.blocks.iter().map(|b| b.weight).sum::<u64>(), 2 * (5..35).sum::<u64>());
     assert_eq!(a.runs.len(), 2);
+    let calls = a.calls.as_ref().unwrap();
+    assert_eq!((calls.calls, calls.functions.len(), calls.contexts.len()), (24, 2, 6), "the same functions");
+    assert_eq!(a.streams.as_ref().unwrap().streams[0].frequency, 100);
+    let loops = &a.loops.as_ref().unwrap().loops;
+    assert_eq!((loops.len(), loops[0].whole.executions), (2, 8));
+}
+
+#[test]
+fn lists_stay_bounded_and_what_goes_is_counted() {
+    let mut a = profile(1, 10, &Config::new());
+    let calls = a.calls.as_mut().unwrap();
+    let (light, most) = (calls.contexts[3], 1 << 16);
+    for i in 0..most as u64 + 500 {
+        calls.contexts.push(sonde_calls::Context {
+            function: light.function + 8 + i,
+            weight: 1,
+            instructions: 1,
+            calls: 1,
+            ..light
+        });
+        calls.functions.push(sonde_calls::Invoked { entry: (1 << 40) + i, count: 1, weight: 0 });
+        calls.regions.push(sonde_calls::Region { branch: (1 << 40) + i, ..Default::default() });
+    }
+    let (calls_before, weight, contexts) =
+        (calls.calls + most as u64 + 500, calls.weight + most as u64 + 500, calls.contexts.len());
+    (calls.calls, calls.weight, calls.instructions) =
+        (calls_before, weight, calls.instructions + most as u64 + 500);
+    calls.regions.sort_by_key(|region| region.branch);
+    calls.functions.sort_by_key(|function| function.entry);
+    assert_eq!(calls.check(), Ok(()));
+    let read = Profile::read_from(&a.to_bytes().unwrap()[..], &Default::default()).unwrap();
+    let kept = read.calls.as_ref().unwrap();
+    assert_eq!((kept.contexts.len(), kept.functions.len(), kept.regions.len()), (most, most, most));
+    assert_eq!((kept.calls, kept.weight), (calls_before, weight), "sums stay");
+    assert_eq!(kept.not_kept.contexts, (contexts - most) as u64);
+    assert_eq!(read.totals.losses["code_regions_left_out"], 501);
 }
 
 #[test]

@@ -32,6 +32,18 @@ pub struct Profile {
     /// Memory of the summaries.
     #[prost(message, optional, tag = "10")]
     pub memory: ::core::option::Option<Memory>,
+    /// Who called whom.
+    #[prost(message, optional, tag = "11")]
+    pub calls: ::core::option::Option<Calls>,
+    /// Hot data streams.
+    #[prost(message, optional, tag = "12")]
+    pub streams: ::core::option::Option<Streams>,
+    /// About all loops.
+    #[prost(message, optional, tag = "13")]
+    pub loops: ::core::option::Option<Loops>,
+    /// The loops, by header.
+    #[prost(message, repeated, tag = "14")]
+    pub r#loop: ::prost::alloc::vec::Vec<Loop>,
 }
 /// About all runs together.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -395,6 +407,302 @@ pub struct Memory {
     #[prost(uint64, tag = "2")]
     pub used: u64,
 }
+/// Who called whom. Addresses are places; weights are in the file's unit.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Calls {
+    /// Instructions.
+    #[prost(uint64, tag = "1")]
+    pub instructions: u64,
+    /// Their weight.
+    #[prost(uint64, tag = "2")]
+    pub weight: u64,
+    /// Bursts.
+    #[prost(uint64, tag = "3")]
+    pub bursts: u64,
+    /// Calls.
+    #[prost(uint64, tag = "4")]
+    pub calls: u64,
+    /// Returns.
+    #[prost(uint64, tag = "5")]
+    pub returns: u64,
+    /// Returns to callers from before the burst.
+    #[prost(uint64, tag = "6")]
+    pub returns_beyond: u64,
+    /// Returns that match no call.
+    #[prost(uint64, tag = "7")]
+    pub returns_unmatched: u64,
+    /// Jumps out of several calls at once.
+    #[prost(uint64, tag = "8")]
+    pub unwound: u64,
+    /// Parts that longer bursts were weighed in, beyond one each.
+    #[prost(uint64, tag = "9")]
+    pub split_bursts: u64,
+    /// Holes in the stream.
+    #[prost(uint64, tag = "10")]
+    pub gaps: u64,
+    /// Calls into contexts that were not kept; what they executed is counted for context 1.
+    #[prost(uint64, tag = "11")]
+    pub contexts_not_kept: u64,
+    /// Calls of pairs that were not kept.
+    #[prost(uint64, tag = "12")]
+    pub pairs_not_kept: u64,
+    /// Calls of functions that were not kept.
+    #[prost(uint64, tag = "13")]
+    pub functions_not_kept: u64,
+    /// Hot code regions, by the branch that ends them.
+    #[prost(message, optional, tag = "14")]
+    pub regions: ::core::option::Option<Counted>,
+    /// Branches taken backwards.
+    #[prost(message, optional, tag = "15")]
+    pub backward: ::core::option::Option<Counted>,
+    /// Functions that were called, by entry.
+    #[prost(message, optional, tag = "16")]
+    pub functions: ::core::option::Option<Counted>,
+    /// Call sites, with `callee`.
+    #[prost(message, optional, tag = "17")]
+    pub pairs: ::core::option::Option<Counted>,
+    /// The calling-context tree.
+    #[prost(message, optional, tag = "18")]
+    pub contexts: ::core::option::Option<Contexts>,
+}
+/// Places with counts, in ascending order. Columns of equal length; `instructions` and `callee` are empty where they do not
+/// apply.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Counted {
+    /// Place of each less the place of the one before (0 before the first).
+    #[prost(uint64, repeated, tag = "1")]
+    pub place: ::prost::alloc::vec::Vec<u64>,
+    /// How often each was executed.
+    #[prost(uint64, repeated, tag = "2")]
+    pub count: ::prost::alloc::vec::Vec<u64>,
+    /// Weight of each.
+    #[prost(uint64, repeated, tag = "3")]
+    pub weight: ::prost::alloc::vec::Vec<u64>,
+    /// Instructions of each.
+    #[prost(uint64, repeated, tag = "4")]
+    pub instructions: ::prost::alloc::vec::Vec<u64>,
+    /// Place of the function that each calls.
+    #[prost(uint64, repeated, tag = "5")]
+    pub callee: ::prost::alloc::vec::Vec<u64>,
+}
+/// Calling contexts, callers before those they call. Number 0 is the root, number 1 stands for contexts that were not kept.
+/// Columns of equal length.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Contexts {
+    /// The caller's number.
+    #[prost(uint32, repeated, tag = "1")]
+    pub parent: ::prost::alloc::vec::Vec<u32>,
+    /// The function's entry, or with `around` any instruction of it.
+    #[prost(uint64, repeated, tag = "2")]
+    pub function: ::prost::alloc::vec::Vec<u64>,
+    /// The function was not seen to be entered.
+    #[prost(bool, repeated, tag = "3")]
+    pub around: ::prost::alloc::vec::Vec<bool>,
+    /// Calls that led here.
+    #[prost(uint64, repeated, tag = "4")]
+    pub calls: ::prost::alloc::vec::Vec<u64>,
+    /// Their weight.
+    #[prost(uint64, repeated, tag = "5")]
+    pub calls_weight: ::prost::alloc::vec::Vec<u64>,
+    /// Instructions executed in this very context.
+    #[prost(uint64, repeated, tag = "6")]
+    pub instructions: ::prost::alloc::vec::Vec<u64>,
+    /// Their weight.
+    #[prost(uint64, repeated, tag = "7")]
+    pub weight: ::prost::alloc::vec::Vec<u64>,
+}
+/// Hot data streams: sequences of references that were repeated. Addresses are places.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Streams {
+    /// References looked at.
+    #[prost(uint64, tag = "1")]
+    pub references: u64,
+    /// Bursts looked at.
+    #[prost(uint64, tag = "2")]
+    pub bursts: u64,
+    /// Parts into which the trace was divided.
+    #[prost(uint64, tag = "3")]
+    pub parts: u64,
+    /// Lowest threshold of heat used.
+    #[prost(uint64, tag = "4")]
+    pub lowest_threshold: u64,
+    /// Highest threshold of heat used.
+    #[prost(uint64, tag = "5")]
+    pub highest_threshold: u64,
+    /// Shortest stream looked for.
+    #[prost(uint32, tag = "6")]
+    pub min_length: u32,
+    /// Longest stream looked for.
+    #[prost(uint32, tag = "7")]
+    pub max_length: u32,
+    /// Most streams kept.
+    #[prost(uint32, tag = "8")]
+    pub max_streams: u32,
+    /// References left out because their address is not known.
+    #[prost(uint64, tag = "9")]
+    pub without_address: u64,
+    /// References left out because they may not have happened.
+    #[prost(uint64, tag = "10")]
+    pub conditional: u64,
+    /// Repeated string instructions, each of which stands for one reference.
+    #[prost(uint64, tag = "11")]
+    pub repetitions: u64,
+    /// Times that the grammar was begun anew.
+    #[prost(uint64, tag = "12")]
+    pub grammar_restarts: u64,
+    /// Times that the table of references was begun anew.
+    #[prost(uint64, tag = "13")]
+    pub table_restarts: u64,
+    /// Streams that were found and not kept.
+    #[prost(uint64, tag = "14")]
+    pub streams_lost: u64,
+    /// Their heat.
+    #[prost(uint64, tag = "15")]
+    pub heat_lost: u64,
+    /// Holes in the stream of events.
+    #[prost(uint64, tag = "16")]
+    pub gaps: u64,
+    /// References of each stream, hottest stream first.
+    #[prost(uint32, repeated, tag = "17")]
+    pub length: ::prost::alloc::vec::Vec<u32>,
+    /// How often each stream occurred, at least.
+    #[prost(uint64, repeated, tag = "18")]
+    pub frequency: ::prost::alloc::vec::Vec<u64>,
+    /// How often each stream occurred, at most.
+    #[prost(uint64, repeated, tag = "19")]
+    pub at_most: ::prost::alloc::vec::Vec<u64>,
+    /// What the addresses of each stream look like.
+    #[prost(enumeration = "StreamShape", repeated, tag = "20")]
+    pub shape: ::prost::alloc::vec::Vec<i32>,
+    /// Stride in bytes (strided) or number of links (pointer chasing) of each stream, 0 for others.
+    #[prost(sint64, repeated, tag = "21")]
+    pub step: ::prost::alloc::vec::Vec<i64>,
+    /// Instructions of all streams, one stream behind the other.
+    #[prost(uint64, repeated, tag = "22")]
+    pub pc: ::prost::alloc::vec::Vec<u64>,
+    /// Their addresses.
+    #[prost(uint64, repeated, tag = "23")]
+    pub address: ::prost::alloc::vec::Vec<u64>,
+}
+/// About all natural loops. Addresses are places.
+#[derive(Clone, Copy, PartialEq, ::prost::Message)]
+pub struct Loops {
+    /// Instructions recorded.
+    #[prost(uint64, tag = "1")]
+    pub instructions: u64,
+    /// Bursts recorded.
+    #[prost(uint64, tag = "2")]
+    pub bursts: u64,
+    /// What weights of loops are parts of.
+    #[prost(double, tag = "3")]
+    pub weight: f64,
+    /// Places where a cycle is entered that is no natural loop.
+    #[prost(uint64, tag = "4")]
+    pub irregular_regions: u64,
+    /// Times that such a cycle was run.
+    #[prost(uint64, tag = "5")]
+    pub irregular_executions: u64,
+    /// Rounds in them.
+    #[prost(uint64, tag = "6")]
+    pub irregular_passes: u64,
+    /// Holes in the stream.
+    #[prost(uint64, tag = "7")]
+    pub gaps: u64,
+    /// Activations left by longjmp, exceptions or the like.
+    #[prost(uint64, tag = "8")]
+    pub unwound: u64,
+    /// Returns to places that no recorded call left.
+    #[prost(uint64, tag = "9")]
+    pub lost: u64,
+    /// Activations that recording began in, in code that was not known then.
+    #[prost(uint64, tag = "10")]
+    pub unplaced: u64,
+    /// Threads whose way became too long.
+    #[prost(uint64, tag = "11")]
+    pub overflows: u64,
+    /// Passes through code beyond the most blocks that are kept.
+    #[prost(uint64, tag = "12")]
+    pub beyond_blocks: u64,
+    /// Passes of threads beyond the most that are followed.
+    #[prost(uint64, tag = "13")]
+    pub beyond_threads: u64,
+    /// Blocks in whose place other code was found later.
+    #[prost(uint64, tag = "14")]
+    pub replaced: u64,
+}
+/// One natural loop.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Loop {
+    /// First instruction of its header.
+    #[prost(uint64, tag = "1")]
+    pub header: u64,
+    /// Entry of its function, 0 if it is not known.
+    #[prost(uint64, tag = "2")]
+    pub function: u64,
+    /// Header of the loop around it.
+    #[prost(uint64, optional, tag = "3")]
+    pub parent: ::core::option::Option<u64>,
+    /// 1 for an outermost loop.
+    #[prost(uint32, tag = "4")]
+    pub depth: u32,
+    /// Instructions that its back-edges leave from.
+    #[prost(uint64, repeated, tag = "5")]
+    pub latches: ::prost::alloc::vec::Vec<u64>,
+    /// Lowest place of its body.
+    #[prost(uint64, tag = "6")]
+    pub low: u64,
+    /// Bytes from there to the end of its body.
+    #[prost(uint64, tag = "7")]
+    pub extent: u64,
+    /// Instructions in its body.
+    #[prost(uint64, tag = "8")]
+    pub body: u64,
+    /// The function's entry was never seen, so that its header is a guess.
+    #[prost(bool, tag = "9")]
+    pub guessed: bool,
+    /// Executions seen whole.
+    #[prost(uint64, tag = "10")]
+    pub executions: u64,
+    /// Iterations of all of them.
+    #[prost(uint64, tag = "11")]
+    pub iterations: u64,
+    /// Least iterations of one.
+    #[prost(uint64, tag = "12")]
+    pub least: u64,
+    /// Most iterations of one.
+    #[prost(uint64, tag = "13")]
+    pub most: u64,
+    /// Executions by iterations: 0, 1, 2 to 3, 4 to 7 and so on; empty ones at the end are left out.
+    #[prost(uint64, repeated, tag = "14")]
+    pub buckets: ::prost::alloc::vec::Vec<u64>,
+    /// Passes through the header, in executions seen whole.
+    #[prost(uint64, tag = "15")]
+    pub passes: u64,
+    /// Executions of one pass.
+    #[prost(uint64, tag = "16")]
+    pub single: u64,
+    /// Executions active when recording began.
+    #[prost(uint64, tag = "17")]
+    pub cut_starts: u64,
+    /// Executions active when recording ended.
+    #[prost(uint64, tag = "18")]
+    pub cut_ends: u64,
+    /// Passes seen of both.
+    #[prost(uint64, tag = "19")]
+    pub cut_passes: u64,
+    /// Instructions executed in it without inner loops and called functions.
+    #[prost(uint64, tag = "20")]
+    pub own: u64,
+    /// Instructions executed from entering to leaving it.
+    #[prost(uint64, tag = "21")]
+    pub inclusive: u64,
+    /// The weight of `own`.
+    #[prost(double, tag = "22")]
+    pub own_weight: f64,
+    /// The weight of `inclusive`.
+    #[prost(double, tag = "23")]
+    pub inclusive_weight: f64,
+}
 /// Kinds of regions, and what offsets in them count from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
@@ -534,6 +842,47 @@ impl Unit {
         match value {
             "UNIT_EVENTS" => Some(Self::Events),
             "UNIT_PICOSECONDS" => Some(Self::Picoseconds),
+            _ => None,
+        }
+    }
+}
+/// What the addresses of a stream look like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum StreamShape {
+    /// No rule was found.
+    Irregular = 0,
+    /// The same addresses again and again.
+    Repeated = 1,
+    /// Next to each other.
+    Sequential = 2,
+    /// At equal distances.
+    Strided = 3,
+    /// Each address is a pointer that was loaded before.
+    PointerChasing = 4,
+}
+impl StreamShape {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Irregular => "STREAM_SHAPE_IRREGULAR",
+            Self::Repeated => "STREAM_SHAPE_REPEATED",
+            Self::Sequential => "STREAM_SHAPE_SEQUENTIAL",
+            Self::Strided => "STREAM_SHAPE_STRIDED",
+            Self::PointerChasing => "STREAM_SHAPE_POINTER_CHASING",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "STREAM_SHAPE_IRREGULAR" => Some(Self::Irregular),
+            "STREAM_SHAPE_REPEATED" => Some(Self::Repeated),
+            "STREAM_SHAPE_SEQUENTIAL" => Some(Self::Sequential),
+            "STREAM_SHAPE_STRIDED" => Some(Self::Strided),
+            "STREAM_SHAPE_POINTER_CHASING" => Some(Self::PointerChasing),
             _ => None,
         }
     }

@@ -1,11 +1,14 @@
 //! Profiles that are made up, but as full as real ones.
 #![allow(dead_code, reason = "each test uses a part")]
 
+use sonde_calls::{Backward, CallProfile, Context, Invoked, NotKept, Pair, Region as CodeRegion};
 use sonde_event::Counts;
 use sonde_event::trace::Machine;
+use sonde_loops::{Doubts, LoopStats, LoopsProfile, Spread};
 use sonde_place::{Kind as RegionKind, Place, Region, Regions};
 use sonde_profile::{Ending, Profile, Run, Timeline};
 use sonde_rap::{Config, Tree};
+use sonde_streams::{Lost, Shape, Stream, StreamsProfile};
 use sonde_summary::{
     BlockWeight, Bursts, CacheCounts, Domain, Kind, Memory, Missing, Ranges, Summary, Trees, Unit,
 };
@@ -173,5 +176,110 @@ pub fn profile(seed: u64, events: u64, config: &Config) -> Profile {
         missing: Missing { unplaced_code: 1, gaps: 2, ..Missing::default() },
         memory: Memory { limit: 1 << 20, used: 1 << 19 },
     };
-    Profile::of_run(run(seed), summary)
+    let code = |offset| place(&summary.regions, "/opt/program", offset);
+    let (calls, streams, loops) = (calls(&code), streams(&code), loops(&code));
+    Profile {
+        calls: Some(calls),
+        streams: Some(streams),
+        loops: Some(loops),
+        ..Profile::of_run(run(seed), summary)
+    }
+}
+
+/// main calls two functions, one of which calls the other.
+pub fn calls(code: &dyn Fn(u64) -> u64) -> CallProfile {
+    let context = |parent, offset, calls, instructions| Context {
+        parent,
+        function: code(offset),
+        around: parent == 0,
+        calls,
+        calls_weight: 3 * calls,
+        instructions,
+        weight: 3 * instructions,
+    };
+    let root = Context::default();
+    CallProfile {
+        instructions: 160,
+        weight: 480,
+        bursts: 100,
+        calls: 12,
+        returns: 11,
+        regions: vec![CodeRegion { branch: code(0x1008), count: 12, instructions: 90, weight: 270 }],
+        backward: vec![Backward { branch: code(0x1100), count: 3, weight: 9 }],
+        functions: vec![
+            Invoked { entry: code(0x1200), count: 5, weight: 15 },
+            Invoked { entry: code(0x1300), count: 6, weight: 18 },
+        ],
+        pairs: vec![Pair { site: code(0x1010), callee: code(0x1200), count: 5, weight: 15 }],
+        contexts: vec![
+            root,
+            root,
+            context(0, 0x1000, 0, 100),
+            context(2, 0x1200, 5, 40),
+            context(3, 0x1300, 4, 15),
+            context(2, 0x1300, 3, 5),
+        ],
+        not_kept: NotKept { contexts: 0, pairs: 7, functions: 1 },
+        ..CallProfile::default()
+    }
+}
+
+/// Two streams.
+pub fn streams(code: &dyn Fn(u64) -> u64) -> StreamsProfile {
+    let stream = |step: u64, frequency, shape| Stream {
+        pcs: vec![code(0x1010); 12],
+        addresses: (0..12).map(|i| code(0x8000 + i * step)).collect(),
+        frequency,
+        at_most: frequency + 4,
+        shape,
+    };
+    StreamsProfile {
+        streams: vec![
+            stream(64, 50, Shape::Strided { stride: -64 }),
+            stream(8, 20, Shape::PointerChasing { links: 7 }),
+        ],
+        references: 2000,
+        bursts: 100,
+        parts: 1,
+        lowest_threshold: 20,
+        highest_threshold: 30,
+        min_length: 10,
+        max_length: 40,
+        max_streams: 100,
+        lost: Lost { heat: 3, streams: 1, gaps: 2, ..Lost::default() },
+    }
+}
+
+/// A loop in a loop.
+pub fn loops(code: &dyn Fn(u64) -> u64) -> LoopsProfile {
+    let one = |header, parent, depth| {
+        let mut whole = Spread { executions: 4, iterations: 10, least: 1, most: 4, ..Spread::default() };
+        (whole.buckets[1], whole.buckets[2], whole.buckets[3]) = (1, 2, 1);
+        LoopStats {
+            header,
+            function: code(0x1000),
+            parent,
+            depth,
+            latches: vec![header + 8],
+            low: header,
+            extent: 16,
+            body: 5,
+            whole,
+            passes: 11,
+            single: 1,
+            own: 50,
+            inclusive: 50,
+            own_weight: 1.5,
+            inclusive_weight: 1.5,
+            ..LoopStats::default()
+        }
+    };
+    LoopsProfile {
+        loops: vec![one(code(0x1040), None, 1), one(code(0x1060), Some(code(0x1040)), 2)],
+        instructions: 160,
+        bursts: 100,
+        weight: 4.0,
+        doubts: Doubts { lost: 3, ..Doubts::default() },
+        ..LoopsProfile::default()
+    }
 }
