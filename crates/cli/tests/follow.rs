@@ -82,3 +82,151 @@ fn without_children_nothing_is_said() {
     let done = bench.sonde(&["run", "--", "sh", "-c", "sort few; true"]).good();
     assert!(done.err.contains("1 child process"), "{}", done.err);
 }
+
+#[test]
+fn followed_children_are_recorded_and_pooled() {
+    let bench = Bench::new();
+    let program = parent(&bench);
+    let native = bench.native(&[&program]).good();
+    let (done, report) = bench.report(&["--follow", "--period", "2ms"], &[&program]);
+    assert_eq!(done.good().out, native.out);
+    let followed = &report["followed"];
+    assert_eq!((&followed["processes"], &followed["recorded"]), (&3.into(), &3.into()), "{report}");
+    assert_eq!((&followed["refused"], &followed["left_running"]), (&0.into(), &0.into()), "{report}");
+    assert_eq!(report["children"], 0);
+    assert_eq!(report["error"], serde_json::Value::Null);
+    // All of the work is done by the children.
+    let hot = &report["hot_code"][0];
+    assert_eq!(hot["function"], "childs_work", "{report}");
+    assert!(hot["own_share"].as_f64().unwrap() > 0.8, "{report}");
+    let programs = followed["programs"].as_array().unwrap();
+    assert_eq!(programs.len(), 1, "{report}");
+    assert!(programs[0]["path"].as_str().unwrap().ends_with("/parent"));
+    assert_eq!(programs[0]["recorded"], 3);
+    let seconds = |value: &serde_json::Value| value["cpu_seconds"].as_f64().unwrap();
+    assert!(seconds(followed) > 0.8 * seconds(&report) && seconds(followed) < seconds(&report), "{report}");
+    // Without --follow the same bursts would have found nothing to do.
+    let (_, alone) = bench.report(&["--period", "2ms"], &[&program]);
+    assert!(alone["followed"].is_null());
+    assert!(report["bursts"].as_u64().unwrap() > 5 * alone["bursts"].as_u64().unwrap().max(1), "{report}");
+}
+
+#[test]
+fn children_of_children_and_other_programs_are_followed() {
+    let bench = Bench::new();
+    let script = "sh -c 'sort -n lines | md5sum; (gzip -9 -c lines; gzip -9 -c lines) | md5sum'; exit 5";
+    let native = bench.native(&["sh", "-c", script]);
+    let (done, report) = bench.report(&["--follow", "--period", "1ms"], &["sh", "-c", script]);
+    assert_eq!((done.status, &done.out), (Some(5), &native.out));
+    let programs = report["followed"]["programs"].as_array().unwrap();
+    let ran = |name: &str| programs.iter().any(|p| p["path"].as_str().unwrap().ends_with(name));
+    assert!(ran("/sort") && ran("/gzip"), "{report}");
+    assert!(report["followed"]["processes"].as_u64().unwrap() >= 6, "{report}");
+}
+
+/// Forks a child that reports its end through a pipe, long after the program ended.
+const DAEMON: &str = r#"
+#include <signal.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+int main(void) {
+    if (fork() == 0) {
+        setsid();
+        volatile unsigned sum = 0;
+        struct timespec t = {0, 1000000};
+        for (unsigned i = 0; i < 300; i++) {
+            for (unsigned j = 0; j < 300000; j++) sum += j;
+            nanosleep(&t, 0);
+        }
+        printf("daemon %u\n", sum);
+        return 3;
+    }
+    volatile unsigned sum = 0;
+    for (unsigned j = 0; j < 30000000; j++) sum += j;
+    printf("program %u\n", sum);
+    return 7;
+}
+"#;
+
+#[test]
+fn processes_that_outlive_the_program_go_on_alone() {
+    let bench = Bench::new();
+    let program = bench.compile("daemon", DAEMON, &["-O1"]).display().to_string();
+    // The end of the output is the end of the daemon, which holds the pipe.
+    let native = bench.native(&[&program]);
+    assert!(native.text().contains("daemon"), "{}", native.text());
+    let (done, report) = bench.report(&["--follow", "--period", "2ms"], &[&program]);
+    assert_eq!((done.status, done.text()), (Some(7), native.text()));
+    assert_eq!(report["followed"]["left_running"], 1, "{report}");
+    assert_eq!(report["followed"]["processes"], 1, "{report}");
+}
+
+#[test]
+fn more_processes_than_allowed_are_counted_instead() {
+    let bench = Bench::new();
+    let script = "for i in 1 2 3; do sleep 0.3 & done; wait";
+    let options = ["--follow", "--most-processes", "2"];
+    let (done, report) = bench.report(&options, &["sh", "-c", script]);
+    done.good();
+    assert_eq!((&report["followed"]["processes"], &report["children"]), (&2.into(), &1.into()), "{report}");
+}
+
+#[test]
+fn what_cannot_be_followed_is_said() {
+    let bench = Bench::new();
+    for options in [
+        &["--follow", "--policy", "always"][..],
+        &["--follow", "--trigger", "timer"],
+        &["--follow", "-o", "file"],
+    ] {
+        let done = bench.sonde(&[&["run"], options, &["--", "true"]].concat());
+        assert!(done.status != Some(0) && done.err.contains("--follow"), "{options:?}: {}", done.err);
+    }
+}
+
+/// Every way in which a process can be when its first burst is due: with threads, on small stacks, in handlers.
+#[test]
+fn hostile_programs_are_the_same_as_followed_children() {
+    use sonde_harness::trial::Subject;
+    use sonde_harness::{compile, manifest};
+    use std::time::Duration;
+    let programs = manifest::programs().expect("the list is well formed");
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("hostile-children");
+    let names = [
+        "children",
+        "altstack",
+        "small_stacks",
+        "own_trap",
+        "fault_pc",
+        "short_threads",
+        "all_signals",
+        "masked",
+        "avx2",
+        "exceptions",
+        "contexts",
+        "seccomp_filter",
+        "jit",
+        "stack_overflow",
+    ];
+    let chosen: Vec<_> = programs.into_iter().filter(|p| names.contains(&p.name.as_str())).collect();
+    compile::build(&chosen, &folder, 2).expect("the programs can be built");
+    let bench = Bench::new();
+    let mut recorded = 0;
+    for program in &chosen {
+        let subject = Subject::hostile(program, &folder, Duration::from_secs(20)).expect("it can be run");
+        let mut command = vec!["sh".to_owned(), "-c".into(), "\"$@\"; exit $?".into(), "sh".into()];
+        command.extend(subject.job.command.iter().map(|w| w.to_string_lossy().into_owned()));
+        let command: Vec<&str> = command.iter().map(String::as_str).collect();
+        let native = bench.native(&command);
+        for (period, burst) in [("300us", "5000"), ("1100us", "100")] {
+            let options = ["--follow", "--no-ranges", "--period", period, "--burst", burst];
+            let (done, report) = bench.report(&options, &command);
+            let same = (done.status, done.text(), &done.err) == (native.status, native.text(), &native.err);
+            assert!(same, "{} every {period}: {:?}\n{}{}", program.name, done.status, done.text(), done.err);
+            assert!(report["error"].is_null(), "{}: {report}", program.name);
+            recorded += report["followed"]["recorded"].as_u64().unwrap();
+        }
+    }
+    assert!(recorded >= chosen.len() as u64, "only {recorded} processes were recorded");
+}

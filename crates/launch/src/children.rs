@@ -103,6 +103,7 @@ mod tests {
     use std::process::Command;
 
     #[test]
+    #[expect(clippy::zombie_processes, reason = "waited for by what is tested")]
     fn own_time_is_told_from_that_of_children() {
         let spin = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done";
         for (script, childrens) in [(spin.to_string(), false), (format!("({spin}) & wait"), true)] {

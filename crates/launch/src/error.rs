@@ -45,6 +45,12 @@ pub enum LaunchError {
         /// Why.
         error: io::Error,
     },
+    /// Tracing is forbidden here.
+    #[error(
+        "ptrace is not allowed here: {0}; in a container use --cap-add SYS_PTRACE or a seccomp profile that allows it, \
+         elsewhere set kernel.yama.ptrace_scope below 3; `sonde doctor` says more"
+    )]
+    NoTracing(io::Error),
     /// The program ended while it was being prepared.
     #[error("the program ended before it started: {0}")]
     Died(String),

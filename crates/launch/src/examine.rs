@@ -240,7 +240,7 @@ fn whole_run() -> Finding {
         Ok(session) => session,
         Err(error) => return failed(error.to_string()),
     };
-    let served = session.serve(Outlets { reader: Some(&mut count), tap: None }, &mut |_| {});
+    let served = session.serve(Outlets { reader: Some(&mut count), ..Outlets::default() }, &mut |_| {});
     match (served.exit, served.totals.error, count.counts.instructions) {
         (Exit::Status(0), None, seen @ 1..) => good(subject, format!("`true` recorded: {seen} instructions")),
         (Exit::Status(0), None, 0) => failed("`true` ran, but nothing was recorded".into()),

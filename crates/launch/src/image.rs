@@ -2,6 +2,8 @@
 
 use object::elf;
 use object::read::elf::{ElfFile64, FileHeader, ProgramHeader};
+use std::sync::OnceLock;
+
 use object::{Endianness, Object, ObjectSymbol};
 
 /// The probe, as built into this program.
@@ -21,7 +23,12 @@ pub struct Image {
 
 impl Image {
     /// Reads the probe. It is our own file: anything unexpected is a fault of the build.
-    pub fn probe() -> Image {
+    pub fn probe() -> &'static Image {
+        static PARSED: OnceLock<Image> = OnceLock::new();
+        PARSED.get_or_init(Image::parse)
+    }
+
+    fn parse() -> Image {
         let file = ElfFile64::<Endianness>::parse(PROBE).expect("the probe is an ELF file");
         let endian = file.endian();
         let mut end = 0;

@@ -7,26 +7,34 @@
 //! Duties of the caller: call from a process that may have children, from one thread at a time. Non-goals: what is
 //! done with the stream.
 
+mod begin;
 mod children;
 mod error;
 pub mod examine;
+mod follow;
+mod gaps;
 mod image;
 mod options;
 mod perf;
 mod place;
+mod place_running;
 mod program;
 mod ptrace;
 mod serve;
 mod session;
 mod shared;
 mod signals;
+mod spawn;
 mod stops;
+mod study;
+mod thread_files;
 mod threads;
 mod timer_grain;
 mod watch;
 
 pub use children::Children;
 pub use error::LaunchError;
+pub use follow::{Followed, Part, Parts};
 pub use options::{Options, Policy, Trigger};
 pub use program::Program;
 pub use serve::{Exit, Outlets, Served, Tap, Totals};

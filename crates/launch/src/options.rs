@@ -52,10 +52,17 @@ pub struct Options {
     pub max_memory: u64,
     /// Seed of the random gaps.
     pub seed: u64,
+    /// Whether child processes are recorded too; needs the stops trigger.
+    pub follow: bool,
+    /// Most child processes that are recorded at a time. Each has a probe with its own memory.
+    pub most_processes: usize,
 }
 
 /// Default limit on the memory of the probe.
 pub const DEFAULT_MEMORY: u64 = 256 << 20;
+
+/// Default limit on followed processes.
+pub const MOST_PROCESSES: usize = 256;
 
 impl Default for Options {
     fn default() -> Self {
@@ -66,6 +73,8 @@ impl Default for Options {
             random_gap: 500,
             max_memory: DEFAULT_MEMORY,
             seed: 1,
+            follow: false,
+            most_processes: MOST_PROCESSES,
         }
     }
 }

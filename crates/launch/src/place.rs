@@ -4,8 +4,19 @@ use crate::error::LaunchError;
 use crate::image::Image;
 use crate::ptrace::Tracee;
 use crate::shared::SharedMemory;
+use sonde_wire::slot::{MAX_THREADS, SLOT_BYTES};
 use std::fs;
 use std::io;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Mappings of ours in a process: address and length. A forked process has copies of them.
+#[derive(Clone, Debug, Default)]
+pub struct Holdings {
+    /// The probe.
+    pub probe: (u64, u64),
+    /// What it uses: shared memory, code cache, thread contexts.
+    pub rest: Vec<(u64, u64)>,
+}
 
 fn refused(what: &'static str, why: impl Into<String>) -> LaunchError {
     LaunchError::Place { what, error: io::Error::other(why.into()) }
@@ -18,28 +29,35 @@ pub fn place(
     shared: &SharedMemory,
     fd: Option<i32>,
     signal: i32,
-) -> Result<(), LaunchError> {
+) -> Result<Holdings, LaunchError> {
     let entry = tracee.registers()?;
     // Whatever fails, the program can still run as if nothing had been.
-    place_at(&entry, tracee, shared, fd, signal).inspect_err(|_| {
+    place_at(&entry, tracee, shared, fd, signal, below(&entry)).inspect_err(|_| {
         let _ = tracee.set_registers(&libc::user_regs_struct { orig_rax: u64::MAX, ..entry });
     })
 }
 
-fn place_at(
+/// A stack below the program's own, leaving what is there alone.
+fn below(entry: &libc::user_regs_struct) -> u64 {
+    (entry.rsp - 512) & !15
+}
+
+/// Places the probe in a thread with these registers, which it gets back; `stack` is where the probe's start can run.
+pub(crate) fn place_at(
     entry: &libc::user_regs_struct,
     tracee: &Tracee,
     shared: &SharedMemory,
     fd: Option<i32>,
     signal: i32,
-) -> Result<(), LaunchError> {
+    stack: u64,
+) -> Result<Holdings, LaunchError> {
     let gate = find_syscall(tracee)?;
     let call = |nr: i64, args| tracee.syscall(gate, nr, args);
     let fd = match fd {
         Some(fd) => fd,
         None => {
             let path = format!("/proc/{}/fd/{}\0", std::process::id(), shared.fd());
-            let at = (entry.rsp - 1024) & !15;
+            let at = stack - 512;
             tracee.write(at, path.as_bytes())?;
             let flags = (libc::O_RDWR | libc::O_CLOEXEC) as u64;
             call(libc::SYS_openat, [libc::AT_FDCWD as i64 as u64, at, flags, 0, 0, 0])? as i32
@@ -63,8 +81,7 @@ fn place_at(
     let mut regs = *entry;
     regs.rip = base + image.start as u64;
     regs.rdi = block_at;
-    // Below the program's own stack, leaving what is there alone.
-    regs.rsp = (entry.rsp - 512) & !15;
+    regs.rsp = stack;
     regs.orig_rax = u64::MAX;
     tracee.set_registers(&regs)?;
     tracee.run_to_trap(&[signal])?;
@@ -84,7 +101,13 @@ fn place_at(
             back.gs_base = tracee.registers()?.gs_base;
         }
     }
-    tracee.set_registers(&back)
+    tracee.set_registers(&back)?;
+    let control = shared.control();
+    let cache = control.cache_start.load(Relaxed);
+    let pool = (control.pool.load(Relaxed), (MAX_THREADS * SLOT_BYTES) as u64);
+    let rest =
+        vec![(at, shared.len() as u64), (cache, control.cache_end.load(Relaxed).saturating_sub(cache)), pool];
+    Ok(Holdings { probe: (base, len), rest })
 }
 
 fn words(block: &[u64; 4]) -> Vec<u8> {
@@ -92,10 +115,11 @@ fn words(block: &[u64; 4]) -> Vec<u8> {
 }
 
 /// A `syscall` instruction that the process has mapped already: in the vdso. Nothing of the program is changed for it.
-fn find_syscall(tracee: &Tracee) -> Result<u64, LaunchError> {
+pub(crate) fn find_syscall(tracee: &Tracee) -> Result<u64, LaunchError> {
     let maps = fs::read_to_string(format!("/proc/{}/maps", tracee.pid))
         .map_err(|error| LaunchError::Place { what: "reading the program's mappings", error })?;
-    for line in maps.lines() {
+    // From the end: the vdso is there, is small, and has one.
+    for line in maps.lines().rev() {
         let executable = line.split(' ').nth(1).is_some_and(|p| p.contains('x'));
         let Some((start, end)) = line.split(' ').next().and_then(|r| r.split_once('-')) else { continue };
         let (Ok(start), Ok(end)) = (u64::from_str_radix(start, 16), u64::from_str_radix(end, 16)) else {

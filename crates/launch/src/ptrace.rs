@@ -64,7 +64,18 @@ impl Tracee {
     /// Runs one system call in the process, at the address of a `syscall` instruction that is there already.
     pub fn syscall(&self, instruction: u64, nr: i64, args: [u64; 6]) -> Result<u64, LaunchError> {
         let saved = self.registers()?;
-        let mut regs = saved;
+        self.syscall_with(&saved, instruction, nr, args)
+    }
+
+    /// The same with the registers that it gets back given, which it need not have at the moment.
+    pub fn syscall_with(
+        &self,
+        saved: &libc::user_regs_struct,
+        instruction: u64,
+        nr: i64,
+        args: [u64; 6],
+    ) -> Result<u64, LaunchError> {
+        let mut regs = *saved;
         regs.rip = instruction;
         regs.rax = nr as u64;
         regs.orig_rax = u64::MAX;
@@ -73,7 +84,7 @@ impl Tracee {
         request(libc::PTRACE_SINGLESTEP, self.pid, 0, 0).map_err(failed("single-stepping"))?;
         self.wait_for(libc::SIGTRAP)?;
         let result = self.registers()?.rax;
-        self.set_registers(&saved)?;
+        self.set_registers(saved)?;
         if (-4095..0).contains(&(result as i64)) {
             let error = io::Error::from_raw_os_error(-(result as i64) as i32);
             return Err(LaunchError::Place { what: "a system call in the program", error });

@@ -1,17 +1,16 @@
 //! Reads what the probe logs until the program is gone.
 
 use crate::children::{self, Children, Ended};
+use crate::follow::{Followed, Parts};
 use crate::session::Session;
 use crate::signals;
 use crate::stops::News;
-use crate::watch::Watch;
+use crate::study::Spent;
 use sonde_event::maps::{Mapping, Mappings};
 use sonde_event::{Decoder, Lost, Reader, StreamError};
 use sonde_wire::Counter;
-use sonde_wire::control::state;
-use sonde_wire::descriptor::{HEAD_WORDS, Head};
-use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use std::path::PathBuf;
+use std::sync::atomic::Ordering::Acquire;
 use std::time::{Duration, Instant};
 
 /// How the program ended.
@@ -57,6 +56,22 @@ impl Totals {
     pub fn counter(&self, counter: Counter) -> u64 {
         self.counters.get(counter as usize).copied().unwrap_or(0)
     }
+
+    /// Adds what another process of the same run came to. Mappings, wall time and the clock stay as they are: they are
+    /// of one process, or of all.
+    pub fn add(&mut self, other: &Totals) {
+        self.counters.resize(self.counters.len().max(other.counters.len()), 0);
+        self.counters.iter_mut().zip(&other.counters).for_each(|(sum, more)| *sum += more);
+        self.lost.buffers += other.lost.buffers;
+        self.lost.words += other.lost.words;
+        if self.error.is_none() {
+            self.error.clone_from(&other.error);
+        }
+        self.cpu += other.cpu;
+        self.uncovered += other.uncovered;
+        self.log_bytes += other.log_bytes;
+        self.descriptions += other.descriptions;
+    }
 }
 
 /// A session that is over.
@@ -67,6 +82,8 @@ pub struct Served {
     pub totals: Totals,
     /// The decoder, with the catalog of all code seen (empty if nobody read the stream).
     pub decoder: Decoder,
+    /// What became of the processes that were followed; their parts went to [`Outlets::parts`].
+    pub followed: Followed,
 }
 
 /// Sees what the probe wrote before anybody makes sense of it: a trace file is one.
@@ -86,55 +103,29 @@ pub struct Outlets<'a> {
     pub reader: Option<&'a mut dyn Reader>,
     /// Gets the raw one.
     pub tap: Option<&'a mut dyn Tap>,
-}
-
-/// Reading state of a session.
-struct Reading<'a> {
-    outlets: Outlets<'a>,
-    scratch: Vec<u64>,
-    error: Option<StreamError>,
-    log_bytes: u64,
-    descriptions: u64,
+    /// Gets the streams of followed processes.
+    pub parts: Option<&'a mut dyn Parts>,
 }
 
 /// Time between two ticks.
 const TICK: Duration = Duration::from_millis(100);
 
-impl Reading<'_> {
-    /// Passes the description in `scratch` on. Returns whether its code lies in no mapping known so far.
-    fn description(&mut self, decoder: &mut Decoder, watch: &Watch) -> bool {
-        self.descriptions += 1;
-        if let Some(tap) = &mut self.outlets.tap {
-            tap.description(&self.scratch);
-        }
-        if self.outlets.reader.is_some()
-            && let Err(error) = decoder.describe(&self.scratch)
-        {
-            self.error.get_or_insert(error);
-        }
-        let head: Option<&[u64; HEAD_WORDS]> = self.scratch.first_chunk();
-        head.is_some_and(|head| !watch.knows_code(Head::decode(head).pc))
-    }
-}
-
 impl Session {
     /// Feeds the stream to the outlets until the program ends. `tick` is called about every 100 ms with the session,
     /// for progress and adaptation.
-    pub fn serve(mut self, outlets: Outlets<'_>, tick: &mut dyn FnMut(&mut Session)) -> Served {
-        let mut reading =
-            Reading { outlets, scratch: Vec::new(), error: None, log_bytes: 0, descriptions: 0 };
+    pub fn serve(mut self, mut out: Outlets<'_>, tick: &mut dyn FnMut(&mut Session)) -> Served {
         let mut next_tick = Instant::now() + TICK;
-        self.look_at_mappings(&mut reading);
+        self.study.look_at_mappings(&mut out);
         let exit = loop {
-            let seen = self.shared.control().full_signal.load(Acquire);
-            let busy = self.drain(&mut reading);
-            self.read_descriptions(&mut reading);
-            match self.poll() {
+            let seen = self.study.shared.control().full_signal.load(Acquire);
+            let mut busy = self.study.read(&mut out);
+            busy |= self.read_children(&mut out, Instant::now());
+            match self.poll(&mut out) {
                 Poll::Running => {}
+                Poll::Again => busy = true,
                 Poll::Ended(exit) => break exit,
                 Poll::Replaced => {
-                    self.drain(&mut reading);
-                    self.drain_rest(&mut reading);
+                    self.study.read_rest(&mut out);
                     self.place_again();
                 }
             }
@@ -142,8 +133,8 @@ impl Session {
             if let Some(threads) = &mut self.threads {
                 threads.scan(now);
             }
-            if self.watch.is_due(now) {
-                self.look_at_mappings(&mut reading);
+            if self.study.watch.is_due(now) {
+                self.study.look_at_mappings(&mut out);
             }
             if now >= next_tick {
                 tick(&mut self);
@@ -153,156 +144,74 @@ impl Session {
                 self.wait(seen);
             }
         };
-        self.drain(&mut reading);
-        self.drain_rest(&mut reading);
-        let totals = Totals {
-            counters: self.shared.control().counters.iter().map(|c| c.load(Relaxed)).collect(),
-            lost: self.decoder.lost(),
-            error: reading.error,
-            cpu: self.cpu,
-            children: self.children(),
-            wall: self.clock.elapsed(),
-            uncovered: self.threads.as_ref().map_or(0, |t| t.uncovered),
-            log_bytes: reading.log_bytes,
-            descriptions: reading.descriptions,
-            ticks_per_second: self.clock.ticks_per_second(),
-            became: self.watch.became().map(Path::to_owned),
-            mappings: self.watch.into_mappings(),
-        };
-        Served { exit, totals, decoder: self.decoder }
-    }
-
-    /// Looks at the program's mappings and tells what is new.
-    fn look_at_mappings(&mut self, reading: &mut Reading<'_>) {
-        for mapping in &self.watch.look(Instant::now()) {
-            if let Some(tap) = &mut reading.outlets.tap {
-                tap.mapping(mapping);
-            }
-            if let Some(reader) = &mut reading.outlets.reader {
-                reader.mapping(mapping);
-            }
-        }
+        self.study.read_rest(&mut out);
+        self.leave_children(&mut out);
+        let threads = self.threads.as_ref().map_or(0, |t| t.uncovered);
+        let uncovered = threads + self.stops.as_ref().map_or(0, |s| s.uncovered);
+        let spent = Spent { cpu: self.cpu, children: self.children(), uncovered };
+        let (totals, decoder) = self.study.conclude(&self.clock, spent);
+        Served { exit, totals, decoder, followed: self.followed }
     }
 
     /// Waits for a full buffer, the end of the program, or a little while.
     fn wait(&self, seen: u32) {
         let patience = self.stops.as_ref().map_or(Duration::from_millis(2), |s| s.patience());
         let limit = libc::timespec { tv_sec: 0, tv_nsec: i64::from(patience.subsec_nanos()) };
-        let word = self.shared.control().full_signal.as_ptr();
+        let word = self.study.shared.control().full_signal.as_ptr();
         // SAFETY: the word and the time are valid; FUTEX_WAIT = 0 on shared memory.
         unsafe { libc::syscall(libc::SYS_futex, word, 0, seen, &raw const limit, 0, 0) };
     }
 
-    /// Reads new descriptions.
-    fn read_descriptions(&mut self, reading: &mut Reading<'_>) {
-        let ring = self.shared.regions().descriptors;
-        let control = self.shared.control();
-        let end = control.described.load(Acquire);
-        let mut at = control.descriptions_read.load(Relaxed);
-        let mut unmapped = false;
-        while at < end {
-            let place = at % ring.len;
-            self.shared.copy_words(ring.start + place, 1, &mut reading.scratch);
-            let bytes = u64::from(reading.scratch[0] as u32);
-            if bytes == 0 {
-                at += ring.len - place;
-                continue;
-            }
-            if !bytes.is_multiple_of(8) || place + bytes > ring.len || at + bytes > end {
-                reading.error.get_or_insert(StreamError::BadDescription {
-                    index: 0,
-                    what: "its length is impossible",
-                });
-                at = end;
-                break;
-            }
-            self.shared.copy_words(ring.start + place, bytes as usize / 8, &mut reading.scratch);
-            unmapped |= reading.description(&mut self.decoder, &self.watch);
-            at += bytes;
-        }
-        control.descriptions_read.store(at, Release);
-        if unmapped {
-            self.look_at_mappings(reading);
-        }
-    }
-
-    /// Reads all full buffers, oldest first. Returns whether there was one.
-    fn drain(&mut self, reading: &mut Reading<'_>) -> bool {
-        let mut any = false;
-        loop {
-            let buffers = &self.shared.control().buffers[..self.shared.regions().count as usize];
-            let full = buffers.iter().enumerate().filter(|(_, b)| b.state.load(Acquire) == state::FULL);
-            let Some(i) = full.min_by_key(|(_, b)| b.order.load(Relaxed)).map(|(i, _)| i) else { break };
-            self.read_buffer(i, reading);
-            let control = self.shared.control();
-            control.buffers[i].state.store(state::FREE, Release);
-            control.free_signal.fetch_add(1, AcqRel);
-            // SAFETY: FUTEX_WAKE = 1 only uses the address as a name.
-            unsafe { libc::syscall(libc::SYS_futex, control.free_signal.as_ptr(), 1, i32::MAX, 0, 0, 0) };
-            any = true;
-        }
-        any
-    }
-
-    /// After the end: buffers that threads were still filling.
-    fn drain_rest(&mut self, reading: &mut Reading<'_>) {
-        for i in 0..self.shared.regions().count as usize {
-            if self.shared.control().buffers[i].state.load(Acquire) == state::OWNED {
-                self.read_buffer(i, reading);
-            }
-        }
-    }
-
-    fn read_buffer(&mut self, i: usize, reading: &mut Reading<'_>) {
-        self.read_descriptions(reading);
-        let buffer = &self.shared.control().buffers[i];
-        let tid = buffer.tid.load(Relaxed);
-        let regions = self.shared.regions();
-        let used = buffer.used.load(Acquire).min(regions.buffer_len());
-        reading.log_bytes += used;
-        let words = self.shared.words(regions.buffer(i as u64), used as usize / 8);
-        if let Some(tap) = &mut reading.outlets.tap {
-            tap.log(tid, words);
-        }
-        if let Some(reader) = &mut reading.outlets.reader
-            && let Err(error) = self.decoder.log(tid, words, *reader)
-        {
-            reading.error.get_or_insert(error);
-        }
-        let wanted = reading.outlets.reader.as_ref().is_some_and(|reader| reader.wants_mappings());
-        if wanted && self.watch.is_worth_a_look(Instant::now()) {
-            self.look_at_mappings(reading);
-        }
-    }
-
     /// What became of the program meanwhile.
-    fn poll(&mut self) -> Poll {
-        if let Some(stops) = &mut self.stops {
-            return match stops.serve(&self.shared) {
+    fn poll(&mut self, out: &mut Outlets<'_>) -> Poll {
+        let pid = self.study.pid;
+        if self.stops.is_some() {
+            return match self.news() {
                 None => Poll::Running,
-                Some(News::Ended(ended)) => Poll::Ended(self.ended(ended)),
+                Some(News::Ended(ended, how)) if ended == pid => Poll::Ended(self.ended(how)),
                 Some(News::Stopped(signal)) => {
-                    signals::stop_like(self.pid, signal);
+                    signals::stop_like(pid, signal);
                     Poll::Running
                 }
-                Some(News::Replaced) => Poll::Replaced,
+                Some(News::Replaced(replaced)) if replaced == pid => Poll::Replaced,
+                Some(News::Ended(child, how)) => {
+                    self.child_ended(child, &how, out);
+                    Poll::Again
+                }
+                Some(News::Replaced(child)) => {
+                    self.child_replaced(child, out);
+                    Poll::Again
+                }
+                Some(News::Due(child, tid)) => {
+                    self.place_in_child(child, tid, out);
+                    Poll::Again
+                }
             };
         }
-        match children::next_report(self.pid, libc::WSTOPPED) {
+        match children::next_report(pid, libc::WSTOPPED) {
             None => Poll::Running,
             Some((_, true)) => {
-                children::take_end(self.pid).map_or(Poll::Running, |ended| Poll::Ended(self.ended(ended)))
+                children::take_end(pid).map_or(Poll::Running, |ended| Poll::Ended(self.ended(ended)))
             }
             Some((_, false)) => {
                 let mut status = 0;
                 // SAFETY: the status is written to a local.
-                unsafe { libc::waitpid(self.pid, &mut status, libc::WNOHANG | libc::WUNTRACED) };
+                unsafe { libc::waitpid(pid, &mut status, libc::WNOHANG | libc::WUNTRACED) };
                 if libc::WIFSTOPPED(status) {
-                    signals::stop_like(self.pid, libc::WSTOPSIG(status));
+                    signals::stop_like(pid, libc::WSTOPSIG(status));
                 }
                 Poll::Running
             }
         }
+    }
+
+    fn news(&mut self) -> Option<News> {
+        let (study, children) = (&self.study, &self.children);
+        let find = |pid: i32| match pid == study.pid {
+            true => Some(&study.shared),
+            false => children.get(&pid).map(|child| &child.study.shared),
+        };
+        self.stops.as_mut()?.serve(&find)
     }
 
     fn ended(&mut self, ended: Ended) -> Exit {
@@ -313,11 +222,11 @@ impl Session {
 
     /// Counted by the tracer, by the probe, or by looking; see the module that looks.
     fn children(&self) -> Children {
-        let inside = self.shared.control().counter(Counter::Children);
+        let inside = self.study.shared.control().counter(Counter::Children);
         let reported = self.stops.as_ref().map_or(0, |s| s.children);
         let seen = self.threads.as_ref().map_or(0, |t| t.children.count());
         // Some there were, if there is time that only children can have taken.
-        let some = u64::from(self.children_cpu > Duration::ZERO);
+        let some = u64::from(self.children_cpu > Duration::ZERO && self.followed.processes == 0);
         let count = (inside + reported + seen).max(some);
         let is_lower_bound = count > 0 && self.threads.is_some();
         Children { count, is_lower_bound, cpu: self.children_cpu }
@@ -327,11 +236,13 @@ impl Session {
 /// What a look at the program found.
 enum Poll {
     Running,
+    /// Something was done, and there may be more to do.
+    Again,
     Ended(Exit),
     Replaced,
 }
 
-fn exit_of(status: i32) -> Exit {
+pub(crate) fn exit_of(status: i32) -> Exit {
     if libc::WIFSIGNALED(status) {
         Exit::Signal(libc::WTERMSIG(status))
     } else {

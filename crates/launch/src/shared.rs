@@ -56,15 +56,24 @@ fn divide(limit: u64, policy: &Policy) -> Division {
 impl SharedMemory {
     /// Makes and configures the shared memory.
     pub fn new(options: &Options, trigger: u32, signal: i32) -> Result<SharedMemory, LaunchError> {
-        let parts = divide(options.max_memory, &options.policy);
-        let regions = Regions::new(parts.descriptors, parts.buffers, parts.buffer_bytes);
         // SAFETY: the name is a C string.
         let fd = unsafe { libc::memfd_create(c"sonde".as_ptr(), libc::MFD_CLOEXEC) };
         if fd < 0 {
             return Err(own("memfd_create"));
         }
         // SAFETY: the descriptor is new and ours.
-        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+        SharedMemory::over(unsafe { OwnedFd::from_raw_fd(fd) }, options, trigger, signal)
+    }
+
+    /// Configures shared memory in a file in memory that exists, and is empty.
+    pub fn over(
+        fd: OwnedFd,
+        options: &Options,
+        trigger: u32,
+        signal: i32,
+    ) -> Result<SharedMemory, LaunchError> {
+        let parts = divide(options.max_memory, &options.policy);
+        let regions = Regions::new(parts.descriptors, parts.buffers, parts.buffer_bytes);
         let len = regions.file_len() as usize;
         // SAFETY: plain system calls on our own descriptor.
         let at = unsafe {

@@ -4,160 +4,163 @@
 //! signals are covered, new threads from their first instruction on; seccomp is looked at before the engine would make
 //! a system call. If Sonde dies, the kernel lets all threads go. The price: no other tracer can attach meanwhile, and
 //! each signal that the program gets takes a detour of some microseconds.
+//!
+//! Child processes are reported by the kernel, stopped before their first instruction. Without `follow` they are
+//! counted and let go at once; with it they stay under our control like the program itself.
 
+use crate::begin::{self, Begun, Site};
 use crate::children::{Ended, next_report, take_end};
+use crate::gaps::Gaps;
+use crate::place::Holdings;
 use crate::shared::SharedMemory;
-use sonde_wire::Counter;
-use sonde_wire::slot::{BY_SONDE, BY_SONDE_NEW, Head, MAX_THREADS, SLOT_BYTES};
+use crate::thread_files::{cpu_ns, family_of, is_running, open_cpu, status_of};
 use std::collections::HashMap;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
-use std::ptr;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-const GETSIGMASK: libc::c_uint = 0x420a;
-const SETSIGMASK: libc::c_uint = 0x420b;
 const EVENT_STOP: i32 = 128;
-const TRAP_FLAG: u64 = 0x100;
-/// Signals that instructions raise: the faults, SIGTRAP, SIGSYS.
-const SYNCHRONOUS: u64 = FAULTS | 1 << 4 | 1 << 30;
-/// SIGILL, SIGBUS, SIGFPE, SIGSEGV: deliverable in the copy.
-const FAULTS: u64 = 1 << 3 | 1 << 6 | 1 << 7 | 1 << 10;
+/// Attempts to place a probe in a process.
+const ATTEMPTS: u32 = 3;
 
+/// A thread under our control.
 struct Covered {
+    pid: i32,
     cpu: File,
     due_ns: u64,
     asked: bool,
 }
 
-/// All threads of the program under our control.
-pub struct Stops {
-    pid: i32,
-    memory: File,
-    threads: HashMap<i32, Covered>,
-    period_ns: u64,
-    jitter: u32,
-    random: u64,
-    next_look: Instant,
+/// What of ours is in a process.
+enum Inside {
+    /// A probe, which can be reached through this file.
+    Probe(File),
+    /// No probe of its own yet.
+    Nothing,
+    /// None, and none can be placed.
+    Refused,
+    /// It runs in its parent's memory until it execs (vfork).
+    ParentsMemory,
+}
+
+/// A process under our control.
+struct Process {
+    inside: Inside,
     seccomp: u8,
+    /// Mappings of ours in it: its own, or copies of those of the process that it was forked from.
+    holdings: Holdings,
+    /// Attempts to place a probe that failed.
+    failures: u32,
+}
+
+/// All threads of the program, and of the processes that are followed, under our control.
+pub struct Stops {
+    program: i32,
+    processes: HashMap<i32, Process>,
+    threads: HashMap<i32, Covered>,
+    gaps: Gaps,
+    next_look: Instant,
+    /// Most child processes that are followed at a time; 0 for none.
+    most: usize,
     /// Child processes that went their own way.
     pub children: u64,
+    /// Child processes that were followed.
+    pub followed: u64,
+    /// Threads that could not be covered.
+    pub uncovered: u64,
 }
 
-/// What became of the program.
+/// What became of the program or a followed process.
 pub enum News {
-    /// It ended.
-    Ended(Ended),
-    /// Job control stopped it, by this signal.
+    /// A process ended.
+    Ended(i32, Ended),
+    /// Job control stopped the program, by this signal.
     Stopped(i32),
-    /// It replaced itself by another program (exec) and is stopped at the first instruction of that.
-    Replaced,
+    /// A process replaced itself by another program (exec) and stands still in it: the program itself before its first
+    /// instruction, others still in that call.
+    Replaced(i32),
+    /// A process has no probe and its thread, the second number, stands still where a burst can begin.
+    Due(i32, i32),
 }
+
+/// Finds the memory that is shared with a process.
+pub type Find<'f> = dyn Fn(i32) -> Option<&'f SharedMemory> + 'f;
 
 fn ptrace(what: libc::c_uint, tid: i32, addr: usize, data: usize) -> io::Result<()> {
-    // SAFETY: the requests used here take plain values or pointers to locals of the right size.
-    let r = unsafe { libc::ptrace(what, tid, addr as *mut libc::c_void, data as *mut libc::c_void) };
-    if r == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    begin::ptrace(what, tid, addr, data)
+}
+
+/// Becomes the tracer of a process and of all that it will start, without stopping it.
+pub fn attach(pid: i32) -> io::Result<()> {
+    let options = libc::PTRACE_O_TRACECLONE
+        | libc::PTRACE_O_TRACEFORK
+        | libc::PTRACE_O_TRACEVFORK
+        | libc::PTRACE_O_TRACEEXEC;
+    ptrace(libc::PTRACE_SEIZE, pid, 0, options as usize)
+}
+
+/// The report of an exec comes from inside that system call, where registers cannot be set yet: lets it come to its
+/// end, and stops the process before the first instruction.
+pub fn finish_exec(pid: i32) {
+    let asked = ptrace(libc::PTRACE_INTERRUPT, pid, 0, 0).and_then(|()| ptrace(libc::PTRACE_CONT, pid, 0, 0));
+    if asked.is_ok() {
+        let mut status = 0;
+        // SAFETY: the status is written to a local.
+        unsafe { libc::waitpid(pid, &mut status, libc::__WALL) };
+    }
 }
 
 impl Stops {
-    /// Takes charge of all threads of a process that this thread may trace.
-    pub fn seize(pid: i32, shared: &SharedMemory) -> io::Result<Stops> {
-        let memory = File::options().read(true).write(true).open(format!("/proc/{pid}/mem"))?;
-        let config = &shared.control().config;
-        let mut stops = Stops {
-            pid,
-            memory,
+    /// In charge of a process that was attached and stands still before its first instruction, with a probe inside.
+    /// Follows at most so many of its children at a time.
+    pub fn new(pid: i32, shared: &SharedMemory, most: usize) -> Stops {
+        let seccomp = status_of(pid, pid).seccomp;
+        let program =
+            Process { inside: Inside::Nothing, seccomp, holdings: Holdings::default(), failures: 0 };
+        Stops {
+            program: pid,
+            processes: HashMap::from([(pid, program)]),
             threads: HashMap::new(),
-            period_ns: config.period_ns.max(1000),
-            jitter: config.jitter,
-            random: config.seed | 1,
+            gaps: Gaps::new(&shared.control().config),
             next_look: Instant::now(),
-            seccomp: status_of(pid, pid).seccomp,
+            most,
             children: 0,
-        };
-        stops.seize_thread(pid)?;
-        for entry in fs::read_dir(format!("/proc/{pid}/task"))?.flatten() {
-            if let Some(tid) = entry.file_name().to_str().and_then(|n| n.parse().ok())
-                && tid != pid
-            {
-                // A thread that is gone already, or that a traced clone attached, is nothing to report.
-                let _ = stops.seize_thread(tid);
+            followed: 0,
+            uncovered: 0,
+        }
+    }
+
+    /// Watches the CPU time of a thread, whose first burst is due after `gap` of it.
+    fn cover(&mut self, pid: i32, tid: i32, gap: u64) {
+        match open_cpu(pid, tid) {
+            Ok(cpu) => {
+                let due_ns = cpu_ns(&cpu).unwrap_or(0) + gap;
+                self.threads.insert(tid, Covered { pid, cpu, due_ns, asked: false });
             }
+            // A thread that is gone already is nothing to report.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(_) => self.uncovered += 1,
         }
-        wake_on_child();
-        Ok(stops)
-    }
-
-    fn seize_thread(&mut self, tid: i32) -> io::Result<()> {
-        let options = libc::PTRACE_O_TRACECLONE
-            | libc::PTRACE_O_TRACEFORK
-            | libc::PTRACE_O_TRACEVFORK
-            | libc::PTRACE_O_TRACEEXEC;
-        ptrace(libc::PTRACE_SEIZE, tid, 0, options as usize)?;
-        self.cover(tid);
-        Ok(())
-    }
-
-    fn cover(&mut self, tid: i32) {
-        let Ok(cpu) = File::open(format!("/proc/{}/task/{tid}/schedstat", self.pid)) else { return };
-        let due_ns = cpu_ns(&cpu).unwrap_or(0) + self.gap();
-        self.threads.insert(tid, Covered { cpu, due_ns, asked: false });
-    }
-
-    /// The report of an exec comes from inside that system call, where registers cannot be set yet: lets it come to its
-    /// end, and stops the process before the first instruction.
-    fn finish_exec(&self) {
-        let asked = ptrace(libc::PTRACE_INTERRUPT, self.pid, 0, 0)
-            .and_then(|()| ptrace(libc::PTRACE_CONT, self.pid, 0, 0));
-        if asked.is_ok() {
-            let mut status = 0;
-            // SAFETY: the status is written to a local.
-            unsafe { libc::waitpid(self.pid, &mut status, libc::__WALL) };
-        }
-    }
-
-    /// The probe is in the new image: it runs on.
-    pub fn go_on_after_exec(&mut self) {
-        if let Ok(memory) = File::options().read(true).write(true).open(format!("/proc/{}/mem", self.pid)) {
-            self.memory = memory;
-            self.cover(self.pid);
-        }
-        let _ = ptrace(libc::PTRACE_CONT, self.pid, 0, 0);
-    }
-
-    /// The new image runs without us.
-    pub fn give_up(&mut self) {
-        let _ = ptrace(libc::PTRACE_DETACH, self.pid, 0, 0);
-    }
-
-    /// A period varied at random, so that bursts do not lock step with the program.
-    fn gap(&mut self) -> u64 {
-        self.random ^= self.random << 13;
-        self.random ^= self.random >> 7;
-        self.random ^= self.random << 17;
-        let span = self.period_ns / 1000 * u64::from(self.jitter);
-        if span == 0 { self.period_ns } else { self.period_ns - span + self.random % (2 * span) }
     }
 
     /// Changes the mean period.
     pub fn set_period(&mut self, period_ns: u64) {
-        self.period_ns = period_ns.max(1000);
+        self.gaps.set_period(period_ns);
     }
 
     /// How long the caller may sleep before [`serve`](Self::serve) has something to do.
     pub fn patience(&self) -> Duration {
-        Duration::from_nanos(self.period_ns / 4).clamp(Duration::from_micros(200), Duration::from_millis(2))
+        let quarter = Duration::from_nanos(self.gaps.period() / 4);
+        quarter.clamp(Duration::from_micros(200), Duration::from_millis(2))
     }
 
-    /// Handles what the threads reported, and asks those whose time has come. Tells when the program stopped or ended.
-    pub fn serve(&mut self, shared: &SharedMemory) -> Option<News> {
+    /// Handles what the threads reported, and asks those whose time has come. Tells what the caller has to act upon.
+    pub fn serve(&mut self, shared: &Find<'_>) -> Option<News> {
         while let Some((tid, ended)) = next_report(-1, libc::WSTOPPED | libc::__WALL) {
-            if ended && tid == self.pid {
-                self.threads.remove(&tid);
-                return take_end(tid).map(News::Ended);
+            if ended && self.processes.contains_key(&tid) {
+                self.forget(tid);
+                return take_end(tid).map(|ended| News::Ended(tid, ended));
             }
             let mut status = 0;
             // SAFETY: the status is written to a local.
@@ -168,21 +171,15 @@ impl Stops {
                 self.threads.remove(&tid);
                 continue;
             }
-            if tid != self.pid && !self.is_thread(tid) {
-                // A child process, reported because its parent is ours: it goes its own way.
-                self.children += 1;
-                let _ = ptrace(libc::PTRACE_DETACH, tid, 0, 0);
+            let Some(pid) = self.process_of(tid) else {
+                self.child(tid);
                 continue;
-            }
+            };
             if status >> 16 == libc::PTRACE_EVENT_EXEC {
-                // All other threads are gone, and the probe with the old image.
-                self.threads.clear();
-                self.finish_exec();
-                return Some(News::Replaced);
+                return Some(self.replaced(pid));
             }
-            self.stopped(tid, status, shared);
-            if status >> 16 == EVENT_STOP && libc::WSTOPSIG(status) != libc::SIGTRAP && tid == self.pid {
-                return Some(News::Stopped(libc::WSTOPSIG(status)));
+            if let Some(news) = self.stopped(pid, tid, status, shared) {
+                return Some(news);
             }
         }
         let now = Instant::now();
@@ -193,40 +190,154 @@ impl Stops {
         None
     }
 
-    fn is_thread(&self, tid: i32) -> bool {
-        self.threads.contains_key(&tid)
-            || fs::exists(format!("/proc/{}/task/{tid}", self.pid)).unwrap_or(false)
+    fn forget(&mut self, pid: i32) {
+        self.processes.remove(&pid);
+        self.threads.retain(|_, thread| thread.pid != pid);
+    }
+
+    /// The process of a thread that reported, if it is one of ours.
+    fn process_of(&self, tid: i32) -> Option<i32> {
+        if let Some(thread) = self.threads.get(&tid) {
+            return Some(thread.pid);
+        }
+        let pid = if self.processes.contains_key(&tid) { tid } else { family_of(tid)?.0 };
+        self.processes.contains_key(&pid).then_some(pid)
+    }
+
+    /// A child process, reported because its parent is ours, before its first instruction.
+    fn child(&mut self, pid: i32) {
+        // The program itself is one of those under our control.
+        let room = self.processes.len() <= self.most;
+        if self.most == 0 || !room || !self.adopt(pid) {
+            self.children += 1;
+            let _ = ptrace(libc::PTRACE_DETACH, pid, 0, 0);
+        }
+    }
+
+    /// Follows a child, if it is one that can be.
+    fn adopt(&mut self, pid: i32) -> bool {
+        let Some(flags) = begin::clone_flags(pid) else { return false };
+        let (shares, waits) = (flags & libc::CLONE_VM as u64 != 0, flags & libc::CLONE_VFORK as u64 != 0);
+        if shares && !waits || flags & libc::CLONE_PARENT as u64 != 0 {
+            return false;
+        }
+        let parent = family_of(pid).and_then(|(_, parent)| self.processes.get(&parent));
+        let holdings = parent.filter(|_| !shares).map(|p| p.holdings.clone()).unwrap_or_default();
+        let inside = if shares { Inside::ParentsMemory } else { Inside::Nothing };
+        self.processes
+            .insert(pid, Process { inside, seccomp: status_of(pid, pid).seccomp, holdings, failures: 0 });
+        self.followed += 1;
+        let gap = self.gaps.first();
+        self.cover(pid, pid, gap);
+        let _ = ptrace(libc::PTRACE_CONT, pid, 0, 0);
+        true
+    }
+
+    /// All other threads are gone, and what was ours with the old image.
+    fn replaced(&mut self, pid: i32) -> News {
+        self.threads.retain(|_, thread| thread.pid != pid);
+        if let Some(process) = self.processes.get_mut(&pid) {
+            process.inside = Inside::Nothing;
+            process.holdings = Holdings::default();
+        }
+        if pid == self.program {
+            finish_exec(pid);
+        }
+        News::Replaced(pid)
+    }
+
+    /// The probe is in the program's new image: it runs on.
+    pub fn go_on_after_exec(&mut self, holdings: Holdings) {
+        let pid = self.program;
+        let memory = File::options().read(true).write(true).open(format!("/proc/{pid}/mem"));
+        if let (Ok(memory), Some(process)) = (memory, self.processes.get_mut(&pid)) {
+            process.inside = Inside::Probe(memory);
+            process.holdings = holdings;
+            let gap = self.gaps.next();
+            self.cover(pid, pid, gap);
+        }
+        let _ = ptrace(libc::PTRACE_CONT, pid, 0, 0);
+    }
+
+    /// A followed process runs on in its new image, and gets a probe when a burst is due.
+    pub fn go_on_without_probe(&mut self, pid: i32) {
+        let gap = self.gaps.first();
+        self.cover(pid, pid, gap);
+        let _ = ptrace(libc::PTRACE_CONT, pid, 0, 0);
+    }
+
+    /// The program's new image runs without us.
+    pub fn give_up(&mut self) {
+        let _ = ptrace(libc::PTRACE_DETACH, self.program, 0, 0);
+    }
+
+    /// Mappings of ours in a process.
+    pub fn holdings(&self, pid: i32) -> Holdings {
+        self.processes.get(&pid).map(|p| p.holdings.clone()).unwrap_or_default()
+    }
+
+    /// A process that was due got its probe: begins its burst.
+    pub fn placed(&mut self, pid: i32, tid: i32, holdings: Holdings, shared: &SharedMemory) {
+        let memory = File::options().read(true).write(true).open(format!("/proc/{tid}/mem"));
+        if let Some(process) = self.processes.get_mut(&pid) {
+            process.holdings = holdings;
+            process.inside = memory.map_or(Inside::Refused, Inside::Probe);
+        }
+        self.begin(pid, tid, shared);
+        let _ = ptrace(libc::PTRACE_CONT, tid, 0, 0);
+    }
+
+    /// It could not get one at this moment.
+    pub fn not_now(&mut self, tid: i32) {
+        let _ = ptrace(libc::PTRACE_CONT, tid, 0, 0);
+    }
+
+    /// It could not get one. After some attempts it is let be; says whether that is so now.
+    pub fn failed(&mut self, pid: i32, tid: i32) -> bool {
+        let _ = ptrace(libc::PTRACE_CONT, tid, 0, 0);
+        let Some(process) = self.processes.get_mut(&pid) else { return false };
+        // What of the old ones is left is not known now.
+        process.holdings = Holdings::default();
+        process.failures += 1;
+        if process.failures < ATTEMPTS {
+            return false;
+        }
+        process.inside = Inside::Refused;
+        true
     }
 
     /// Asks the threads whose CPU time has come to stop.
     fn ask(&mut self) {
-        let mut threads = std::mem::take(&mut self.threads);
-        for (tid, thread) in &mut threads {
-            let Some(cpu) = cpu_ns(&thread.cpu) else { continue };
+        for (tid, thread) in &mut self.threads {
+            let process = self.processes.get(&thread.pid);
+            let can = process.is_some_and(|p| matches!(p.inside, Inside::Probe(_) | Inside::Nothing));
+            let Some(cpu) = cpu_ns(&thread.cpu).filter(|_| can) else { continue };
             // A thread that sleeps in a system call is left alone: some calls fail with EINTR when they are interrupted.
-            let due = !thread.asked && cpu >= thread.due_ns && is_running(self.pid, *tid);
+            let due = !thread.asked && cpu >= thread.due_ns && is_running(thread.pid, *tid);
             if due && ptrace(libc::PTRACE_INTERRUPT, *tid, 0, 0).is_ok() {
                 thread.asked = true;
-                thread.due_ns = cpu + self.gap();
+                thread.due_ns = cpu + self.gaps.next();
             }
         }
-        self.threads = threads;
     }
 
-    fn stopped(&mut self, tid: i32, status: i32, shared: &SharedMemory) {
+    fn stopped(&mut self, pid: i32, tid: i32, status: i32, shared: &Find<'_>) -> Option<News> {
         let (event, signal) = (status >> 16, libc::WSTOPSIG(status));
         if event == EVENT_STOP && signal != libc::SIGTRAP {
             // Stopped by job control: stay so until it is continued.
             let _ = ptrace(libc::PTRACE_LISTEN, tid, 0, 0);
-            return;
+            return (tid == self.program).then_some(News::Stopped(signal));
         }
         if event == EVENT_STOP {
             match self.threads.get_mut(&tid) {
-                None => self.cover(tid),
+                None => {
+                    let gap = self.gaps.next();
+                    self.cover(pid, tid, gap);
+                }
                 Some(thread) if thread.asked => {
                     thread.asked = false;
-                    if shared.control().stop.load(Relaxed) == 0 {
-                        self.begin(tid, shared);
+                    if self.answered(pid, tid, shared) {
+                        return Some(News::Due(pid, tid));
                     }
                 }
                 Some(_) => {}
@@ -234,149 +345,74 @@ impl Stops {
         }
         let deliver = if event == 0 { signal } else { 0 };
         let _ = ptrace(libc::PTRACE_CONT, tid, 0, deliver as usize);
-    }
-
-    /// Lets a stopped thread go on in the engine, if it is in a state for it.
-    fn begin(&mut self, tid: i32, shared: &SharedMemory) {
-        // SAFETY: all bit patterns are valid for plain integers.
-        let mut regs: libc::user_regs_struct = unsafe { std::mem::zeroed() };
-        if ptrace(libc::PTRACE_GETREGS, tid, 0, &raw mut regs as usize).is_err() {
-            return;
-        }
-        let control = shared.control();
-        let within = |from: u64, to: u64| from <= regs.rip && regs.rip < to;
-        let ours = within(control.probe_start.load(Relaxed), control.probe_end.load(Relaxed))
-            || within(control.cache_start.load(Relaxed), control.cache_end.load(Relaxed));
-        // Only where user code was interrupted: a system call is restarted by the kernel as if nothing had been.
-        if ours || regs.orig_rax as i64 >= 0 {
-            self.restart(tid, &mut regs);
-            if let Some(thread) = self.threads.get_mut(&tid) {
-                thread.due_ns = thread.due_ns.saturating_sub(self.period_ns / 2);
-            }
-            return;
-        }
-        let pool = control.pool.load(Relaxed);
-        let in_pool = regs.gs_base >= pool && regs.gs_base < pool + (MAX_THREADS * SLOT_BYTES) as u64;
-        if regs.gs_base != 0 && !in_pool {
-            control.count(Counter::SkippedGs, 1);
-            return;
-        }
-        if regs.eflags & TRAP_FLAG != 0 {
-            control.count(Counter::SkippedState, 1);
-            return;
-        }
-        let status = status_of(self.pid, tid);
-        if status.seccomp != self.seccomp {
-            control.count(Counter::SkippedSeccomp, 1);
-            return;
-        }
-        if status.pending & SYNCHRONOUS != 0 {
-            // An instruction has just raised a signal, which belongs to the pc it was raised at.
-            control.count(Counter::SkippedState, 1);
-            return;
-        }
-        if control.config.burst_checks == 0 {
-            control.count(Counter::Triggers, 1);
-            return;
-        }
-        let Some((at, mut head)) = self.slot(tid, pool) else {
-            control.count(Counter::SkippedThreads, 1);
-            return;
-        };
-        if head.is_active() {
-            return;
-        }
-        let mut mask = 0u64;
-        if ptrace(GETSIGMASK, tid, 8, &raw mut mask as usize).is_err() {
-            return;
-        }
-        head.origin = if head.tid() == tid && head.me == at { BY_SONDE } else { BY_SONDE_NEW };
-        head.me = at;
-        head.stack_top = Head::stack_top_of(at);
-        (head.app_r14, head.app_r15) = (regs.r14, regs.r15);
-        head.old_gs = regs.gs_base;
-        head.app_mask = mask;
-        head.tid_active = u64::from(tid as u32);
-        let blocked = !FAULTS;
-        regs.r14 = regs.rip;
-        regs.rip = control.begin_at.load(Relaxed);
-        regs.gs_base = at;
-        let ready = self.memory.write_all_at(&head.encode(), at).is_ok()
-            && ptrace(SETSIGMASK, tid, 8, &raw const blocked as usize).is_ok();
-        if ready && ptrace(libc::PTRACE_SETREGS, tid, 0, &raw const regs as usize).is_err() {
-            let _ = ptrace(SETSIGMASK, tid, 8, &raw const mask as usize);
-        }
-    }
-
-    /// The thread entered a system call that the kernel does not restart (epoll_wait and a few others) between our look
-    /// and the stop: lets it call again, so that the program does not see EINTR.
-    fn restart(&self, tid: i32, regs: &mut libc::user_regs_struct) {
-        const EINTR: i64 = -4;
-        let interrupted = regs.orig_rax as i64 >= 0 && regs.rax as i64 == EINTR;
-        if interrupted && status_of(self.pid, tid).deliverable == 0 {
-            regs.rip -= 2;
-            regs.rax = regs.orig_rax;
-            regs.orig_rax = u64::MAX;
-            let _ = ptrace(libc::PTRACE_SETREGS, tid, 0, ptr::from_ref(regs) as usize);
-        }
-    }
-
-    /// The context of a thread: its own, or one that nobody uses.
-    fn slot(&self, tid: i32, pool: u64) -> Option<(u64, Head)> {
-        for i in 0..MAX_THREADS {
-            let at = pool + ((tid as usize + i) % MAX_THREADS * SLOT_BYTES) as u64;
-            let mut bytes = [0; 64];
-            self.memory.read_exact_at(&mut bytes, at).ok()?;
-            let head = Head::decode(&bytes);
-            if head.tid() == tid || head.tid() == 0 || !self.threads.contains_key(&head.tid()) {
-                return Some((at, head));
-            }
-        }
         None
     }
-}
 
-/// CPU time of a thread so far, from its open schedstat file.
-fn cpu_ns(file: &File) -> Option<u64> {
-    let mut text = [0; 64];
-    let n = file.read_at(&mut text, 0).ok()?;
-    std::str::from_utf8(&text[..n]).ok()?.split(' ').next()?.parse().ok()
-}
-
-/// What the kernel tells about a thread that decides whether it can be interrupted.
-#[derive(Clone, Copy, Default)]
-struct Status {
-    seccomp: u8,
-    /// Signals for this thread that wait.
-    pending: u64,
-    /// Signals, for it or its process, that wait and are not blocked.
-    deliverable: u64,
-}
-
-fn status_of(pid: i32, tid: i32) -> Status {
-    let text = fs::read_to_string(format!("/proc/{pid}/task/{tid}/status")).unwrap_or_default();
-    let field = |name: &str| text.lines().find_map(|l| l.strip_prefix(name)).map(str::trim);
-    let mask = |name: &str| field(name).and_then(|v| u64::from_str_radix(v, 16).ok()).unwrap_or(0);
-    let pending = mask("SigPnd:");
-    Status {
-        seccomp: field("Seccomp:").and_then(|v| v.parse().ok()).unwrap_or(0),
-        pending,
-        deliverable: (pending | mask("ShdPnd:")) & !mask("SigBlk:"),
+    /// A thread that was asked stands still: begins a burst, or says that the process needs a probe first.
+    fn answered(&mut self, pid: i32, tid: i32, shared: &Find<'_>) -> bool {
+        let Some(process) = self.processes.get(&pid) else { return false };
+        match (&process.inside, shared(pid)) {
+            (Inside::Probe(_), Some(shared)) => {
+                if shared.control().stop.load(Relaxed) == 0 {
+                    self.begin(pid, tid, shared);
+                }
+                false
+            }
+            (Inside::Nothing, _) => {
+                let ready = begin::can_be_placed_in(pid, tid, process.seccomp);
+                if !ready {
+                    self.sooner(tid);
+                }
+                ready
+            }
+            _ => false,
+        }
     }
-}
 
-/// Whether a thread is on a processor, or ready for one, rather than asleep in a system call.
-fn is_running(pid: i32, tid: i32) -> bool {
-    fs::read_to_string(format!("/proc/{pid}/task/{tid}/syscall")).is_ok_and(|s| s.starts_with("running"))
-}
+    fn begin(&mut self, pid: i32, tid: i32, shared: &SharedMemory) {
+        let Some(Process { inside: Inside::Probe(memory), seccomp, .. }) = self.processes.get(&pid) else {
+            return;
+        };
+        let lives = |tid: i32| self.threads.get(&tid).is_some_and(|thread| thread.pid == pid);
+        let site = Site { pid, tid, memory, seccomp: *seccomp, control: shared.control(), lives: &lives };
+        if site.begin() == Begun::NotThere {
+            self.sooner(tid);
+        }
+    }
 
-/// Makes reports of children interrupt our sleep.
-fn wake_on_child() {
-    extern "C" fn nothing(_: libc::c_int) {}
-    // SAFETY: a handler that does nothing; no SA_RESTART, so that waiting calls return.
-    unsafe {
-        let mut action: libc::sigaction = std::mem::zeroed();
-        action.sa_sigaction = nothing as *const () as usize;
-        libc::sigaction(libc::SIGCHLD, &action, std::ptr::null_mut());
+    /// The thread was in a system call or in our own code: it is asked again earlier.
+    fn sooner(&mut self, tid: i32) {
+        if let Some(thread) = self.threads.get_mut(&tid) {
+            thread.due_ns = thread.due_ns.saturating_sub(self.gaps.period() / 2);
+        }
+    }
+
+    /// The program ended: lets all that is left go, as soon as it can be stopped for that, and says which processes
+    /// there were. What does not stop in time is let go by the kernel when Sonde ends.
+    pub fn release(&mut self) -> Vec<i32> {
+        for tid in self.threads.keys() {
+            let _ = ptrace(libc::PTRACE_INTERRUPT, *tid, 0, 0);
+        }
+        let until = Instant::now() + Duration::from_millis(100);
+        while !self.processes.is_empty() && !self.threads.is_empty() && Instant::now() < until {
+            let Some((tid, _)) = next_report(-1, libc::WSTOPPED | libc::__WALL) else {
+                std::thread::sleep(Duration::from_micros(200));
+                continue;
+            };
+            let mut status = 0;
+            // SAFETY: the status is written to a local.
+            unsafe { libc::waitpid(tid, &mut status, libc::WNOHANG | libc::__WALL) };
+            if libc::WIFSTOPPED(status) {
+                let signal = if status >> 16 == 0 { libc::WSTOPSIG(status) } else { 0 };
+                let _ = ptrace(libc::PTRACE_DETACH, tid, 0, signal as usize);
+            } else {
+                self.processes.remove(&tid);
+            }
+            self.threads.remove(&tid);
+        }
+        self.threads.clear();
+        let mut left: Vec<i32> = self.processes.drain().map(|(pid, _)| pid).collect();
+        left.sort_unstable();
+        left
     }
 }

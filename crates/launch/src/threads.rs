@@ -1,8 +1,10 @@
 //! Keeps the trigger on every thread of the program.
 
 use crate::children::Lookout;
+use crate::gaps::Gaps;
 use crate::perf::Event;
 use crate::shared::SharedMemory;
+use crate::thread_files::is_running;
 use std::collections::HashMap;
 use std::fs;
 use std::time::{Duration, Instant};
@@ -23,9 +25,8 @@ pub struct Threads {
     pid: i32,
     kind: Kind,
     signal: i32,
-    period_ns: u64,
-    jitter: u32,
-    random: u64,
+    gaps: Gaps,
+    varies: bool,
     known: HashMap<i32, Option<Event>>,
     next_scan: Instant,
     next_change: Instant,
@@ -47,9 +48,8 @@ impl Threads {
             pid,
             kind,
             signal,
-            period_ns: config.period_ns.max(1000),
-            jitter: config.jitter,
-            random: config.seed | 1,
+            gaps: Gaps::new(config),
+            varies: config.jitter != 0,
             known: HashMap::new(),
             next_scan: Instant::now(),
             next_change: Instant::now(),
@@ -84,7 +84,7 @@ impl Threads {
         // Setting a period starts it anew, so it must not be done more often than the period is long.
         if now >= self.next_change {
             self.vary();
-            self.next_change = now + Duration::from_nanos(8 * self.period_ns);
+            self.next_change = now + Duration::from_nanos(8 * self.gaps.period());
         }
         self.interval = if changed { FASTEST } else { (self.interval * 2).min(SLOWEST) };
         self.next_scan = now + self.interval;
@@ -92,7 +92,7 @@ impl Threads {
 
     fn cover(&mut self, tid: i32) {
         let event = match self.kind {
-            Kind::Perf => match Event::open(tid, self.signal, self.gap()) {
+            Kind::Perf => match Event::open(tid, self.signal, self.gaps.next()) {
                 Ok(event) => Some(event),
                 Err(error) => {
                     // A thread that is gone already is nothing to report.
@@ -116,22 +116,13 @@ impl Threads {
         self.known.insert(tid, event);
     }
 
-    /// A period varied at random, so that bursts do not lock step with the program.
-    fn gap(&mut self) -> u64 {
-        self.random ^= self.random << 13;
-        self.random ^= self.random >> 7;
-        self.random ^= self.random << 17;
-        let span = self.period_ns / 1000 * u64::from(self.jitter);
-        if span == 0 { self.period_ns } else { self.period_ns - span + self.random % (2 * span) }
-    }
-
     fn vary(&mut self) {
-        if self.kind != Kind::Perf || self.jitter == 0 {
+        if self.kind != Kind::Perf || !self.varies {
             return;
         }
         let known = std::mem::take(&mut self.known);
         for event in known.values().flatten() {
-            let gap = self.gap();
+            let gap = self.gaps.next();
             event.set_period(gap.max(1000));
         }
         self.known = known;
@@ -139,12 +130,7 @@ impl Threads {
 
     /// Changes the mean period.
     pub fn set_period(&mut self, period_ns: u64) {
-        self.period_ns = period_ns.max(1000);
+        self.gaps.set_period(period_ns);
         self.vary();
     }
-}
-
-/// Whether a thread is on a processor (or ready for one) rather than in a system call.
-fn is_running(pid: i32, tid: i32) -> bool {
-    fs::read_to_string(format!("/proc/{pid}/task/{tid}/syscall")).is_ok_and(|s| s.starts_with("running"))
 }

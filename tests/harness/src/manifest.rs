@@ -33,6 +33,8 @@ pub struct Sees {
     pub signal: bool,
     /// It lists the handlers that the kernel has for it: the exhaustive and counter modes keep some of their own there.
     pub handlers: bool,
+    /// It traces its own children, which Sonde does where it follows them.
+    pub tracer: bool,
 }
 
 impl Program {
@@ -113,8 +115,11 @@ fn parse_line(line: &str) -> Result<Program, String> {
             "merge" => merge = true,
             "sees-signal" => sees.signal = true,
             "sees-handlers" => sees.handlers = true,
+            "sees-tracer" => sees.tracer = true,
             other => {
-                return Err(format!("unknown option {other:?}: merge, sees-signal, sees-handlers are known"));
+                return Err(format!(
+                    "unknown option {other:?}: merge, sees-signal, sees-handlers, sees-tracer are known"
+                ));
             }
         }
     }

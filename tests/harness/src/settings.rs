@@ -11,6 +11,8 @@ use crate::support::Sonde;
 pub enum Mode {
     /// Native between bursts that this trigger begins.
     Bursts(&'static str),
+    /// The same by stops, in child processes too.
+    Follow,
     /// Everything recorded, with this much detail.
     Always(&'static str),
     /// The two-version scheme that counts checks.
@@ -21,6 +23,7 @@ impl fmt::Display for Mode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Bursts(trigger) => write!(f, "bursts/{trigger}"),
+            Self::Follow => f.write_str("bursts/follow"),
             Self::Always(record) => write!(f, "always/{record}"),
             Self::Counter => f.write_str("counter"),
         }
@@ -37,6 +40,7 @@ impl Mode {
     pub fn is_hidden_from(self, sees: Sees) -> bool {
         match self {
             Self::Bursts(trigger) => trigger == "stops" || !sees.signal,
+            Self::Follow => !sees.tracer,
             Self::Always(_) | Self::Counter => !sees.handlers,
         }
     }
@@ -53,6 +57,9 @@ pub fn modes(sonde: &Sonde) -> Vec<Mode> {
             ["stops", "perf", "timer"].into_iter().filter(|t| sonde.offers("--trigger", t)).map(Mode::Bursts),
         );
     }
+    if sonde.offers("--follow", "") {
+        modes.push(Mode::Follow);
+    }
     if policy("always") {
         modes.extend(RECORDS.into_iter().filter(|r| sonde.offers("--record", r)).map(Mode::Always));
     }
@@ -66,6 +73,7 @@ pub fn modes(sonde: &Sonde) -> Vec<Mode> {
 pub fn draw(mode: Mode, sonde: &Sonde, random: &mut Random) -> Vec<String> {
     let mut options = match mode {
         Mode::Bursts(trigger) => bursts(trigger, sonde, random),
+        Mode::Follow => bursts("stops", sonde, random),
         Mode::Always(record) => fixed(&["--policy", "always", "--record", record]),
         Mode::Counter => counter(sonde, random),
     };
@@ -76,7 +84,10 @@ pub fn draw(mode: Mode, sonde: &Sonde, random: &mut Random) -> Vec<String> {
     if sonde.offers("--max-memory", "") && random.once_in(3) {
         options.extend(fixed(&["--max-memory", random.pick(&["32M", "64M", "1G"])]));
     }
-    if sonde.offers("-o", "") && random.once_in(4) {
+    if mode == Mode::Follow {
+        // A trace is of one process, so that these two do not go together.
+        options.push("--follow".into());
+    } else if sonde.offers("-o", "") && random.once_in(4) {
         options.extend(fixed(&["-o", "profile.sonde"]));
     }
     options
@@ -121,7 +132,7 @@ mod tests {
     use super::*;
     use std::path::Path;
 
-    const HELP: &str = "  --policy <P> bursts|always|counter\n  --trigger <T> auto|stops|perf|timer\n  --record <R> blocks|addresses|values\n  --period <D>\n  --burst <N>\n  --rate <R>\n  --random-gap <G>\n";
+    const HELP: &str = "  --policy <P> bursts|always|counter\n  --trigger <T> auto|stops|perf|timer\n  --record <R> blocks|addresses|values\n  --period <D>\n  --burst <N>\n  --rate <R>\n  --random-gap <G>\n  --follow\n";
 
     #[test]
     fn all_modes_of_a_full_sonde_and_none_of_an_empty_one() {
@@ -133,6 +144,7 @@ mod tests {
                 "bursts/stops",
                 "bursts/perf",
                 "bursts/timer",
+                "bursts/follow",
                 "always/blocks",
                 "always/addresses",
                 "always/values",

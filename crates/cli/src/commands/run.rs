@@ -6,6 +6,7 @@ mod drops;
 mod facts;
 mod hot;
 mod pace;
+mod processes;
 mod progress;
 mod ranges;
 mod report;
@@ -17,12 +18,13 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use sonde_event::Reader;
-use sonde_launch::{Counter, Options, Outlets, Policy, Program, Served, Session, Setup, Tap, Totals};
+use sonde_launch::{Counter, Options, Outlets, Parts, Policy, Program, Served, Session, Setup, Tap, Totals};
 
 pub use args::{Args, CommandLine, Recording};
 pub use drops::loss_in_words;
 use facts::{Facts, Known, Memory};
 use pace::{Measured, Pace};
+use processes::{Processes, add_hot, sum, weigh};
 use progress::Progress;
 use seen::Seen;
 
@@ -31,15 +33,21 @@ use crate::recorder::Recorder;
 
 /// Runs the program, reports, and ends as it ended.
 pub fn run(args: &Args) -> Result<()> {
-    let options = args.recording.options()?;
+    let options = args.options()?;
     let program = find(&args.command)?;
     let mut seen = Seen::new(args)?;
+    let mut processes = Processes::new(args);
+    let outlets = Outlets {
+        reader: seen.reader(),
+        parts: args.follow.then_some(&mut processes as &mut dyn Parts),
+        tap: None,
+    };
     let output = args.output.as_deref();
-    let (mut done, setup) = observe(&args.recording, &options, &program, output, seen.reader(), args.quiet)?;
+    let (mut done, setup) = observe(&args.recording, &options, &program, output, outlets, args.quiet)?;
     // A report is worth having even when the trace could not be written to its end.
     let written = done.finish();
     if seen.is_wanted() {
-        let facts = conclude(args, &options, &program, &setup, &done.served, &mut seen)?;
+        let facts = conclude(args, &options, &program, &setup, &mut done.served, &mut seen, &mut processes)?;
         tell(args, &facts, &done.served.totals)?;
     }
     written?;
@@ -50,7 +58,7 @@ pub fn run(args: &Args) -> Result<()> {
 pub fn record(recording: &Recording, command: &CommandLine, output: &Path) -> Result<()> {
     let options = recording.options()?;
     let program = find(command)?;
-    let (mut done, _) = observe(recording, &options, &program, Some(output), None, false)?;
+    let (mut done, _) = observe(recording, &options, &program, Some(output), Outlets::default(), false)?;
     done.finish()?;
     Err(Ended(done.served.exit).into())
 }
@@ -78,7 +86,7 @@ fn observe(
     options: &Options,
     program: &Program,
     output: Option<&Path>,
-    reader: Option<&mut dyn Reader>,
+    outlets: Outlets<'_>,
     quiet: bool,
 ) -> Result<(Done, Setup)> {
     // Before the program runs: it must not have run in vain because the file cannot be made.
@@ -92,9 +100,10 @@ fn observe(
         progress.show(session);
         adapt(session, pace.as_mut());
     };
+    let reader = outlets.reader.map(|reader| reader as &mut dyn Reader);
+    let parts = outlets.parts.map(|parts| parts as &mut dyn Parts);
     let tap = recorder.as_mut().map(|recorder| recorder as &mut dyn Tap);
-    let reader = reader.map(|reader| reader as &mut dyn Reader);
-    let served = session.serve(Outlets { reader, tap }, &mut tick);
+    let served = session.serve(Outlets { tap, reader, parts }, &mut tick);
     Ok((Done { served, recorder }, setup))
 }
 
@@ -108,11 +117,10 @@ fn pacer(recording: &Recording, options: &Options) -> Option<Pace> {
 
 fn adapt(session: &mut Session, pace: Option<&mut Pace>) {
     let Some(pace) = pace else { return };
-    let control = session.control();
     let measured = Measured {
         cpu: session.cpu_time().as_secs_f64(),
-        in_bursts: control.counter(Counter::BurstCpuNs) as f64 / 1e9,
-        bursts: control.counter(Counter::Bursts) as f64,
+        in_bursts: session.counter(Counter::BurstCpuNs) as f64 / 1e9,
+        bursts: session.counter(Counter::Bursts) as f64,
     };
     if let Some((period, checks)) = pace.step(measured) {
         session.set_pace(period, checks);
@@ -124,21 +132,35 @@ fn conclude(
     options: &Options,
     program: &Program,
     setup: &Setup,
-    served: &Served,
+    served: &mut Served,
     seen: &mut Seen,
+    processes: &mut Processes<'_>,
 ) -> Result<Facts> {
     let catalog = served.decoder.catalog();
-    let (hot_code, hot_data) = seen.hot(catalog, args.hot, &served.totals.mappings)?;
+    let (mut hot_code, mut hot_data) = seen.hot(catalog, args.hot, &served.totals.mappings)?;
+    let pool = std::mem::take(&mut processes.pool);
+    let counts = sum(seen.counts(), pool.counts);
+    if args.follow {
+        // Bursts are drawn from the CPU time of all, also of those that ended before one was due.
+        let cpu = served.totals.cpu + served.followed.cpu;
+        served.totals.add(&pool.totals);
+        served.totals.cpu = cpu;
+        add_hot(&mut hot_code, pool.hot_code);
+        add_hot(&mut hot_data, pool.hot_data);
+        weigh(&mut hot_code, counts.instructions, args.hot);
+        weigh(&mut hot_data, counts.loads + counts.stores, args.hot);
+    }
     let known = Known {
         program,
         setup,
         exit: served.exit,
-        counts: seen.counts(),
+        counts,
+        followed: args.follow.then(|| processes.facts(&served.followed)),
         policy: args.recording.policy_name(),
         record: args.recording.record_name(),
         memory: Memory {
             probe_limit: options.max_memory,
-            catalog: catalog.memory_bytes() as u64,
+            catalog: catalog.memory_bytes() as u64 + pool.catalog_bytes,
             ranges: seen.memory_bytes() as u64,
         },
         hot_threshold: args.hot,

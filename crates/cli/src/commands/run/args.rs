@@ -16,6 +16,7 @@ Examples:
   sonde run -- gzip -9 FILE                     hot code and data of a program, at a few percent of overhead
   sonde run --rate 1% -- python3 script.py      spend 1 % of the CPU time on recording, whatever the program does
   sonde run --trigger timer -- PROG             where perf events are forbidden (auto finds out by itself)
+  sonde run --follow -- make                    child processes too
   sonde run --policy always -- PROG             record everything, from the first instruction to the last
   sonde run --json=run.json --quiet -- PROG     for programs; the keys are described in docs/run-json.md
 
@@ -50,6 +51,14 @@ pub struct Args {
     /// Count only: no hot ranges, which makes reading the recorded stream cheaper
     #[arg(long, help_heading = "Report")]
     pub no_ranges: bool,
+
+    /// Record child processes too, and theirs; the report is of all together
+    #[arg(long, help_heading = "Recording")]
+    pub follow: bool,
+
+    /// Most child processes that are recorded at a time; each has a probe with its own --max-memory
+    #[arg(long, value_name = "N", default_value_t = 256, requires = "follow", help_heading = "Recording")]
+    pub most_processes: usize,
 
     /// No report and no progress on standard error
     #[arg(long, short = 'q', help_heading = "Report")]
@@ -173,6 +182,28 @@ const LEAST_MEMORY: usize = 8 << 20;
 const DEFAULT_CHECKS: u64 = 1000;
 const DEFAULT_GAP: u64 = 100_000;
 
+impl Args {
+    /// The options of a session, if they make sense together.
+    pub fn options(&self) -> Result<Options> {
+        let options = self.recording.options()?;
+        if !self.follow {
+            return Ok(options);
+        }
+        if self.output.is_some() {
+            bail!(
+                "--follow has no trace file: a trace is of one process; leave -o out, or trace the child itself"
+            );
+        }
+        let by_stops = matches!(self.recording.trigger, TriggerName::Auto | TriggerName::Stops);
+        if self.recording.policy != PolicyName::Bursts || !by_stops {
+            bail!(
+                "--follow works with --policy bursts and --trigger stops only, where Sonde sees processes begin"
+            );
+        }
+        Ok(Options { follow: true, most_processes: self.most_processes, trigger: Trigger::Stops, ..options })
+    }
+}
+
 impl Recording {
     /// The options of a session, if they make sense together.
     pub fn options(&self) -> Result<Options> {
@@ -195,6 +226,7 @@ impl Recording {
             random_gap: (self.random_gap * 1000.0).round() as u32,
             max_memory: self.max_memory as u64,
             seed: self.seed,
+            ..Options::default()
         })
     }
 

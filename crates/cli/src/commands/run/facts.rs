@@ -8,6 +8,7 @@ use sonde_launch::{Counter, Exit, Program, Setup, Totals, TriggerKind};
 
 use super::drops;
 use super::hot::Hot;
+use super::processes::FollowedFacts;
 
 /// CPU time of one trigger signal, roughly: 22 to 30 us were measured in virtual machines, a few us elsewhere.
 const SIGNAL_SECONDS: f64 = 20e-6;
@@ -47,6 +48,7 @@ pub struct Facts {
     pub children: u64,
     pub children_at_least: bool,
     pub children_cpu_seconds: f64,
+    pub followed: Option<FollowedFacts>,
     pub translation: Translation,
     pub memory: Memory,
     pub hot_threshold: f64,
@@ -88,6 +90,7 @@ pub struct Known<'a> {
     pub setup: &'a Setup,
     pub exit: Exit,
     pub counts: Counts,
+    pub followed: Option<FollowedFacts>,
     pub policy: String,
     pub record: String,
     pub memory: Memory,
@@ -161,6 +164,7 @@ impl Facts {
             children: totals.children.count,
             children_at_least: totals.children.is_lower_bound,
             children_cpu_seconds: totals.children.cpu.as_secs_f64(),
+            followed: known.followed,
             translation: Translation {
                 superblocks: totals.counter(Counter::Superblocks),
                 blocks: totals.counter(Counter::SuperblockBlocks),

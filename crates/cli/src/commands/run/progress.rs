@@ -41,12 +41,11 @@ impl Progress {
         if line.is_hidden() {
             line.set_draw_target(ProgressDrawTarget::stderr_with_hz(REDRAWS));
         }
-        let control = session.control();
         line.set_message(format!(
             "cpu {:.1} s, {} bursts, {} of log",
             session.cpu_time().as_secs_f64(),
-            grouped(control.counter(Counter::Bursts)),
-            size(control.counter(Counter::LogBytes))
+            grouped(session.counter(Counter::Bursts)),
+            size(session.counter(Counter::LogBytes))
         ));
         line.tick();
     }

@@ -34,6 +34,9 @@ pub fn write(out: &mut impl Write, facts: &Facts, totals: &Totals) -> io::Result
             "  exec      it became {other}, which was not recorded: run that, or use --trigger stops"
         )?;
     }
+    if let Some(followed) = &facts.followed {
+        writeln!(out, "  children  {}", followed.in_words())?;
+    }
     if facts.children > 0 {
         writeln!(out, "  children  {}", children(facts))?;
     }
@@ -125,7 +128,8 @@ fn children(facts: &Facts) -> String {
         0.0 => String::new(),
         cpu => format!(" ({cpu:.2} s of CPU time)"),
     };
-    format!("{at_least}{} child {processes}{cpu} {were} not recorded", grouped(facts.children))
+    let advice = if facts.followed.is_none() { ": use --follow" } else { "" };
+    format!("{at_least}{} child {processes}{cpu} {were} not recorded{advice}", grouped(facts.children))
 }
 
 /// A share with no more digits than it deserves.

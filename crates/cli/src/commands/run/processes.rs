@@ -1,0 +1,205 @@
+//! `--follow`: what the recorded child processes came to, added up program by program.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+
+use serde::Serialize;
+use sonde_event::{Counts, Reader};
+use sonde_launch::{Counter, Followed, Part, Parts, Totals};
+
+use super::args::Args;
+use super::hot::Hot;
+use super::seen::Seen;
+use crate::quantity::grouped;
+
+/// Most programs that are told apart; what others came to is added up under one name.
+const MOST_PROGRAMS: usize = 1000;
+const OTHERS: &str = "others";
+
+/// Gets the streams of followed processes.
+pub struct Processes<'a> {
+    args: &'a Args,
+    open: HashMap<i32, Seen>,
+    /// Of the processes that ended.
+    pub pool: Pool,
+    programs: BTreeMap<String, Program>,
+}
+
+/// What the followed processes came to together.
+#[derive(Default)]
+pub struct Pool {
+    pub totals: Totals,
+    pub counts: Counts,
+    pub catalog_bytes: u64,
+    pub hot_code: Vec<Hot>,
+    pub hot_data: Vec<Hot>,
+}
+
+/// One program among them.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Program {
+    pub path: String,
+    /// Times that it was run and recorded.
+    pub recorded: u64,
+    pub bursts: u64,
+    pub instructions: u64,
+    pub cpu_seconds: f64,
+}
+
+/// For the report and the JSON.
+#[derive(Debug, Serialize)]
+pub struct FollowedFacts {
+    pub processes: u64,
+    pub recorded: u64,
+    pub refused: u64,
+    pub left_running: u64,
+    pub cpu_seconds: f64,
+    pub programs: Vec<Program>,
+}
+
+impl<'a> Processes<'a> {
+    /// None yet.
+    pub fn new(args: &'a Args) -> Processes<'a> {
+        Processes { args, open: HashMap::new(), pool: Pool::default(), programs: BTreeMap::new() }
+    }
+
+    /// The facts, once all have ended; the programs with the most CPU time first.
+    pub fn facts(&self, followed: &Followed) -> FollowedFacts {
+        let mut programs: Vec<Program> = self.programs.values().cloned().collect();
+        programs.sort_by(|a, b| b.cpu_seconds.total_cmp(&a.cpu_seconds));
+        FollowedFacts {
+            processes: followed.processes,
+            recorded: followed.recorded,
+            refused: followed.refused,
+            left_running: followed.left_running,
+            cpu_seconds: followed.cpu.as_secs_f64(),
+            programs,
+        }
+    }
+}
+
+impl Parts for Processes<'_> {
+    fn begin(&mut self, pid: i32, _: &Path) {
+        // Whether a tree can be made was found out before the program was started.
+        if let Ok(seen) = Seen::new(self.args) {
+            self.open.insert(pid, seen);
+        }
+    }
+
+    fn reader(&mut self, pid: i32) -> Option<&mut dyn Reader> {
+        self.open.get_mut(&pid)?.reader()
+    }
+
+    fn end(&mut self, part: Part) {
+        let mut seen = self.open.remove(&part.pid).unwrap_or(Seen::Nothing);
+        let counts = seen.counts();
+        let path = part.exe.display().to_string();
+        let known = self.programs.len() < MOST_PROGRAMS || self.programs.contains_key(&path);
+        let path = if known { path } else { OTHERS.into() };
+        let program = self.programs.entry(path.clone()).or_insert(Program { path, ..Program::default() });
+        program.recorded += 1;
+        program.bursts += part.totals.counter(Counter::Bursts);
+        program.instructions += counts.instructions;
+        program.cpu_seconds += part.totals.cpu.as_secs_f64();
+        let catalog = part.decoder.catalog();
+        self.pool.catalog_bytes = self.pool.catalog_bytes.max(catalog.memory_bytes() as u64);
+        if let Ok((code, data)) = seen.hot(catalog, self.args.hot, &part.totals.mappings) {
+            add_hot(&mut self.pool.hot_code, code);
+            add_hot(&mut self.pool.hot_data, data);
+        }
+        self.pool.counts = sum(self.pool.counts, counts);
+        self.pool.totals.add(&part.totals);
+    }
+}
+
+/// Both counted together.
+pub fn sum(a: Counts, b: Counts) -> Counts {
+    Counts {
+        bursts: a.bursts + b.bursts,
+        runs: a.runs + b.runs,
+        blocks: a.blocks + b.blocks,
+        instructions: a.instructions + b.instructions,
+        repetitions: a.repetitions + b.repetitions,
+        loads: a.loads + b.loads,
+        stores: a.stores + b.stores,
+        without_address: a.without_address + b.without_address,
+    }
+}
+
+/// Adds hot ranges of another process. Addresses differ from process to process, so that the same place is known by its
+/// name; what was not hot in one process is missing from the sum, which is a lower bound therefore.
+pub fn add_hot(all: &mut Vec<Hot>, more: Vec<Hot>) {
+    for hot in more {
+        match all.iter_mut().find(|known| known.place == hot.place && known.module == hot.module) {
+            Some(known) => {
+                known.own += hot.own;
+                known.total += hot.total;
+            }
+            None => all.push(hot),
+        }
+    }
+}
+
+/// Makes shares of counts again, and leaves out what is not hot in the whole.
+pub fn weigh(hot: &mut Vec<Hot>, whole: u64, threshold: f64) {
+    for one in hot.iter_mut() {
+        one.own_share = one.own as f64 / whole.max(1) as f64;
+        one.total_share = one.total as f64 / whole.max(1) as f64;
+    }
+    hot.retain(|one| one.own_share >= threshold);
+    hot.sort_by_key(|one| std::cmp::Reverse(one.own));
+}
+
+impl FollowedFacts {
+    /// For the report.
+    pub fn in_words(&self) -> String {
+        let shown: Vec<String> = self.programs.iter().take(5).map(Program::in_words).collect();
+        let more = self.programs.len().saturating_sub(shown.len());
+        let mut text = format!(
+            "{} child processes followed, {:.2} s of CPU time; {} recorded",
+            grouped(self.processes),
+            self.cpu_seconds,
+            grouped(self.recorded)
+        );
+        if !shown.is_empty() {
+            text += &format!(": {}", shown.join(", "));
+        }
+        if more > 0 {
+            text += &format!(" and {more} more programs");
+        }
+        if self.refused > 0 {
+            text += &format!("; {} could not get a probe", grouped(self.refused));
+        }
+        if self.left_running > 0 {
+            text += &format!("; {} outlived the program and went on alone", grouped(self.left_running));
+        }
+        text
+    }
+}
+
+impl Program {
+    fn in_words(&self) -> String {
+        let name =
+            Path::new(&self.path).file_name().map_or(self.path.as_str().into(), |n| n.to_string_lossy());
+        format!("{} {name} ({} bursts, {:.2} s)", self.recorded, grouped(self.bursts), self.cpu_seconds)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hot(place: &str, own: u64) -> Hot {
+        Hot { place: place.into(), own, total: own, ..Hot::default() }
+    }
+
+    #[test]
+    fn places_are_added_up_by_name() {
+        let mut all = vec![hot("a", 60), hot("b", 30)];
+        add_hot(&mut all, vec![hot("b", 50), hot("c", 1)]);
+        weigh(&mut all, 200, 0.05);
+        let names: Vec<(&str, u64, f64)> =
+            all.iter().map(|h| (h.place.as_str(), h.own, h.own_share)).collect();
+        assert_eq!(names, [("b", 80, 0.4), ("a", 60, 0.3)]);
+    }
+}

@@ -1,0 +1,158 @@
+//! Child processes that are recorded too (`Options::follow`): each gets a probe, a reader and a decoder of its own when
+//! its first burst is due, and ends when it execs, exits, or outlives the program.
+//!
+//! A probe is placed only then because most children of a script are gone before: they cost two stops and nothing else.
+//! So that short processes are seen in proportion to their CPU time all the same, the first gap of a process is drawn
+//! between nothing and a whole period.
+
+use crate::children::Ended;
+use crate::place_running::{Outcome, place_in_running};
+use crate::serve::{Exit, Outlets, Totals, exit_of};
+use crate::session::{SIGNAL, Session};
+use crate::study::{Spent, Study};
+use crate::watch;
+use sonde_event::{Decoder, Reader};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+
+/// One image that a followed process ran, from its first burst to its end.
+pub struct Part {
+    /// The process.
+    pub pid: i32,
+    /// The file that it ran.
+    pub exe: PathBuf,
+    /// How it ended; None if it replaced itself by another program, or outlived the program that was run.
+    pub exit: Option<Exit>,
+    /// What it came to.
+    pub totals: Totals,
+    /// The decoder, with the catalog of all code seen in it.
+    pub decoder: Decoder,
+}
+
+/// Where the streams of followed processes go. Each process has at most one part at a time.
+///
+/// Parts are handed over as they end rather than all at once, so that what is kept of them stays small however many
+/// there are.
+pub trait Parts {
+    /// A part begins: process `pid` runs `exe`.
+    fn begin(&mut self, pid: i32, exe: &Path);
+    /// Who reads the stream of the part of this process. None: it is not decoded.
+    fn reader(&mut self, pid: i32) -> Option<&mut dyn Reader>;
+    /// A part ended.
+    fn end(&mut self, part: Part);
+}
+
+/// What became of the processes that were followed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Followed {
+    /// Child processes that were followed, with their own children.
+    pub processes: u64,
+    /// Of those, the ones that got a probe; the others ended before a burst was due.
+    pub recorded: u64,
+    /// That no probe could be placed in.
+    pub refused: u64,
+    /// That were still there when the program ended; they go on alone.
+    pub left_running: u64,
+    /// CPU time of all of them.
+    pub cpu: Duration,
+}
+
+/// A followed process with a probe.
+pub(crate) struct Child {
+    pub study: Study,
+    exe: PathBuf,
+}
+
+fn outlets_of<'b>(out: &'b mut Outlets<'_>, pid: i32) -> Outlets<'b> {
+    let parts = out.parts.as_deref_mut();
+    Outlets { reader: parts.and_then(|parts| parts.reader(pid)), ..Outlets::default() }
+}
+
+impl Session {
+    /// A process without a probe is due for a burst, and its thread `tid` stands still where one can begin.
+    pub(crate) fn place_in_child(&mut self, pid: i32, tid: i32, out: &mut Outlets<'_>) {
+        let Some(stops) = &mut self.stops else { return };
+        let options = &self.options;
+        let inside = sonde_wire::control::trigger::STOPS;
+        let make = |fd| crate::shared::SharedMemory::over(fd, options, inside, SIGNAL);
+        match place_in_running(tid, &stops.holdings(pid), make, SIGNAL) {
+            Ok(Outcome::Placed(shared, holdings)) => {
+                let exe = fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
+                let now = self.study.shared.control();
+                let control = shared.control();
+                control.period_now.store(now.period_now.load(Relaxed), Relaxed);
+                control.burst_checks_now.store(now.burst_checks_now.load(Relaxed), Relaxed);
+                stops.placed(pid, tid, holdings, &shared);
+                let study = Study::new(pid, *shared, options.detail);
+                if let Some(parts) = &mut out.parts {
+                    parts.begin(pid, &exe);
+                }
+                let mut child = Child { study, exe };
+                child.study.look_at_mappings(&mut outlets_of(out, pid));
+                self.followed.recorded += u64::from(self.recorded.insert(pid));
+                self.children.insert(pid, child);
+            }
+            Ok(Outcome::NotNow) => stops.not_now(tid),
+            Err(_) => self.followed.refused += u64::from(stops.failed(pid, tid)),
+        }
+    }
+
+    /// Reads what followed processes logged. Returns whether there was much.
+    pub(crate) fn read_children(&mut self, out: &mut Outlets<'_>, now: Instant) -> bool {
+        let mut busy = false;
+        for (pid, child) in &mut self.children {
+            let mut out = outlets_of(out, *pid);
+            busy |= child.study.read(&mut out);
+            if child.study.watch.is_due(now) {
+                child.study.look_at_mappings(&mut out);
+            }
+        }
+        busy
+    }
+
+    /// A followed process ended.
+    pub(crate) fn child_ended(&mut self, pid: i32, ended: &Ended, out: &mut Outlets<'_>) {
+        self.followed.cpu += ended.own;
+        let before = self.cpu_before_exec.remove(&pid).unwrap_or_default();
+        self.recorded.remove(&pid);
+        self.end_part(pid, Some(exit_of(ended.status)), ended.own.saturating_sub(before), out);
+    }
+
+    /// A followed process replaced itself by another program.
+    pub(crate) fn child_replaced(&mut self, pid: i32, out: &mut Outlets<'_>) {
+        let now = watch::cpu_time(pid);
+        let before = self.cpu_before_exec.insert(pid, now).unwrap_or_default();
+        self.end_part(pid, None, now.saturating_sub(before), out);
+        if let Some(stops) = &mut self.stops {
+            stops.go_on_without_probe(pid);
+        }
+    }
+
+    /// The program ended: those that are still there go on without us.
+    pub(crate) fn leave_children(&mut self, out: &mut Outlets<'_>) {
+        for child in self.children.values() {
+            child.study.shared.control().stop.store(1, Relaxed);
+        }
+        let Some(stops) = &mut self.stops else { return };
+        let left = stops.release();
+        self.followed.processes = stops.followed;
+        self.followed.left_running = left.len() as u64;
+        for pid in left {
+            let cpu = watch::cpu_time(pid);
+            self.followed.cpu += cpu;
+            let before = self.cpu_before_exec.remove(&pid).unwrap_or_default();
+            self.end_part(pid, None, cpu.saturating_sub(before), out);
+        }
+    }
+
+    fn end_part(&mut self, pid: i32, exit: Option<Exit>, cpu: Duration, out: &mut Outlets<'_>) {
+        let Some(mut child) = self.children.remove(&pid) else { return };
+        child.study.read_rest(&mut outlets_of(out, pid));
+        let (totals, decoder) = child.study.conclude(&self.clock, Spent { cpu, ..Spent::default() });
+        if let Some(parts) = &mut out.parts {
+            parts.end(Part { pid, exe: child.exe, exit, totals, decoder });
+        }
+    }
+}

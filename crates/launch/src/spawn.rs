@@ -1,0 +1,162 @@
+//! Starts the program, so that Sonde has it in its hands before its first instruction.
+
+use crate::begin::ptrace;
+use crate::error::{LaunchError, own};
+use crate::program::Program;
+use crate::shared::SharedMemory;
+use crate::signals;
+use crate::stops;
+use std::ffi::CString;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+
+/// Who stays in charge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// Nobody, once the probe is placed: it asks to be traced, and is let go.
+    Placed,
+    /// Sonde, through a tracer that it keeps from before the first instruction on.
+    Seized,
+}
+
+/// A process that stands still before its first instruction.
+pub struct Spawned {
+    /// Its id.
+    pub pid: i32,
+    /// The number that the shared memory has in it.
+    pub number: i32,
+}
+
+/// What the child needs, made before the fork: between fork and exec there is no allocation.
+struct Prepared {
+    path: CString,
+    argv: Vec<*const libc::c_char>,
+    _args: Vec<CString>,
+}
+
+impl Prepared {
+    fn new(program: &Program) -> Result<Prepared, LaunchError> {
+        let nul = |_| LaunchError::Exec {
+            path: program.path.clone(),
+            error: io::Error::from(io::ErrorKind::InvalidInput),
+        };
+        let path = CString::new(program.path.as_os_str().as_bytes()).map_err(nul)?;
+        let args: Result<Vec<CString>, _> = program.args.iter().map(|a| CString::new(a.as_bytes())).collect();
+        let args = args.map_err(nul)?;
+        let mut argv: Vec<*const libc::c_char> = args.iter().map(|a| a.as_ptr()).collect();
+        argv.push(std::ptr::null());
+        Ok(Prepared { path, argv, _args: args })
+    }
+}
+
+fn pipe() -> Result<(OwnedFd, OwnedFd), LaunchError> {
+    let mut ends = [0; 2];
+    // SAFETY: two descriptors are written to the array.
+    if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) } != 0 {
+        return Err(own("pipe"));
+    }
+    // SAFETY: the descriptors are new and ours.
+    Ok(unsafe { (OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1])) })
+}
+
+/// Starts the program and stops it before its first instruction.
+pub fn spawn(program: &Program, shared: &SharedMemory, way: Way) -> Result<Spawned, LaunchError> {
+    let prepared = Prepared::new(program)?;
+    let (failure, tell_failure) = pipe()?;
+    let (wait_for_go, go) = pipe()?;
+    let number = high_descriptor();
+    // SAFETY: between fork and exec the child only makes system calls on data prepared before.
+    let pid = unsafe { libc::fork() };
+    if pid < 0 {
+        return Err(own("fork"));
+    }
+    if pid == 0 {
+        // SAFETY: as above; `environ` is unchanged since before the fork.
+        unsafe {
+            signals::as_inherited();
+            libc::dup2(shared.fd(), number);
+            let mut byte = 0u8;
+            let ready = match way {
+                Way::Placed => libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0) == 0,
+                Way::Seized => libc::read(wait_for_go.as_raw_fd(), (&raw mut byte).cast(), 1) == 1,
+            };
+            if ready {
+                libc::execv(prepared.path.as_ptr(), prepared.argv.as_ptr());
+            }
+            let error = *libc::__errno_location();
+            libc::write(tell_failure.as_raw_fd(), (&raw const error).cast(), 4);
+            libc::_exit(127);
+        }
+    }
+    drop((tell_failure, wait_for_go));
+    let stopped = match way {
+        Way::Placed => wait_for_exec(pid),
+        Way::Seized => stops::attach(pid).map_err(LaunchError::NoTracing).and_then(|()| {
+            // SAFETY: a byte from a local.
+            unsafe { libc::write(go.as_raw_fd(), [1u8].as_ptr().cast(), 1) };
+            wait_for_exec(pid).inspect(|()| stops::finish_exec(pid))
+        }),
+    };
+    stopped.map_err(|error| {
+        kill(pid);
+        match why(&failure) {
+            Some(code)
+                if way == Way::Placed && matches!(code.raw_os_error(), Some(libc::EPERM | libc::ENOSYS)) =>
+            {
+                LaunchError::NoTracing(code)
+            }
+            Some(code) => LaunchError::Exec { path: program.path.clone(), error: code },
+            None => error,
+        }
+    })?;
+    Ok(Spawned { pid, number })
+}
+
+/// What the child said before it ended.
+fn why(failure: &OwnedFd) -> Option<io::Error> {
+    let mut code = 0i32;
+    // SAFETY: four bytes are written to a local. Nobody holds the other end any more.
+    let n = unsafe { libc::read(failure.as_raw_fd(), (&raw mut code).cast(), 4) };
+    (n == 4).then(|| io::Error::from_raw_os_error(code))
+}
+
+/// Waits until the child stops in its new image. Signals that it gets before are passed on.
+fn wait_for_exec(pid: i32) -> Result<(), LaunchError> {
+    loop {
+        let mut status = 0;
+        // SAFETY: the status is written to a local.
+        if unsafe { libc::waitpid(pid, &mut status, libc::__WALL) } != pid {
+            if io::Error::last_os_error().kind() == io::ErrorKind::Interrupted {
+                continue;
+            }
+            return Err(own("waitpid"));
+        }
+        if !libc::WIFSTOPPED(status) {
+            return Err(LaunchError::Died("it did not stop at exec".into()));
+        }
+        let (event, signal) = (status >> 16, libc::WSTOPSIG(status));
+        if event == libc::PTRACE_EVENT_EXEC || event == 0 && signal == libc::SIGTRAP {
+            return Ok(());
+        }
+        let pass = if event == 0 { signal } else { 0 };
+        ptrace(libc::PTRACE_CONT, pid, 0, pass as usize).map_err(|_| own("starting the program"))?;
+    }
+}
+
+/// Ends a program that has not run an instruction of its own.
+pub fn kill(pid: i32) {
+    // SAFETY: our own child.
+    unsafe {
+        libc::kill(pid, libc::SIGKILL);
+        libc::waitpid(pid, std::ptr::null_mut(), libc::__WALL);
+    }
+}
+
+/// A descriptor number out of the way, allowed by the limit.
+fn high_descriptor() -> i32 {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the limit is written to a local.
+    unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) };
+    (limit.rlim_cur.min(1024) as i32 - 1).max(3)
+}
