@@ -7,6 +7,7 @@ mod calls;
 mod columns;
 mod loops;
 mod streams;
+mod values;
 
 pub(crate) use calls::{bound as bound_calls, decode as decode_calls, encode as encode_calls};
 pub(crate) use loops::{
@@ -14,6 +15,7 @@ pub(crate) use loops::{
     encode_head as encode_loops, encode_one as encode_loop,
 };
 pub(crate) use streams::{decode as decode_streams, encode as encode_streams};
+pub(crate) use values::{bound as bound_values, decode as decode_values, encode as encode_values};
 
 use crate::check::Invalid;
 use crate::profile::Profile;
@@ -22,6 +24,9 @@ use crate::profile::Profile;
 pub(crate) const MOST_CALLS: usize = 1 << 16;
 /// Most loops.
 pub(crate) const MOST_LOOPS: usize = 1 << 15;
+
+/// Most loads with values, and values of them, together.
+pub(crate) const MOST_VALUES: usize = 1 << 18;
 
 /// Checks all of them.
 pub(crate) fn check(profile: &Profile) -> Result<(), Invalid> {
@@ -34,6 +39,10 @@ pub(crate) fn check(profile: &Profile) -> Result<(), Invalid> {
     }
     if let Some(loops) = &profile.loops {
         loops::within_bounds(loops).and_then(|()| loops.check()).map_err(|what| invalid("loops", what))?;
+    }
+    if let Some(values) = &profile.values {
+        let bounded = values::within_bounds(values, MOST_VALUES);
+        bounded.and_then(|()| values.check()).map_err(|what| invalid("values", what))?;
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! From the parts of a file to a profile. Nothing is trusted: the whole is checked before it is handed out.
 
-use crate::analyses::{MOST_LOOPS, decode_calls, decode_loop, decode_loops, decode_streams};
+use crate::analyses::{MOST_LOOPS, decode_calls, decode_loop, decode_loops, decode_streams, decode_values};
 use crate::error::ProfileError;
 use crate::profile::{Profile, Totals};
 use crate::run::{Ending, Run};
@@ -14,6 +14,7 @@ use sonde_loops::{LoopStats, LoopsProfile};
 use sonde_place::{Kind as RegionKind, Place, Region, Regions};
 use sonde_streams::StreamsProfile;
 use sonde_summary::{BlockWeight, Bursts, CacheCounts, Memory, Missing, Summary};
+use sonde_values::ValueProfile;
 
 /// Numbers of the fields of `Profile` in the schema.
 mod field {
@@ -31,6 +32,7 @@ mod field {
     pub const STREAMS: u32 = 12;
     pub const LOOPS: u32 = 13;
     pub const LOOP: u32 = 14;
+    pub const VALUES: u32 = 15;
 }
 
 /// A part that is not made of columns has at most this many bytes: messages of many small fields take far more memory than room
@@ -38,7 +40,7 @@ mod field {
 const MOST_PART: u64 = 1 << 20;
 /// A tree of the most nodes, each field at its longest.
 const MOST_TREE: u64 = Profile::MOST_NODES as u64 * (3 * 10 + 2) + (1 << 10);
-/// The longest lists of calls or streams, in columns.
+/// The longest lists of calls, streams or values, in columns.
 const MOST_COLUMNS: u64 = 16 << 20;
 /// More parts than any profile has.
 const MOST_PARTS: u64 = 1 << 18;
@@ -47,7 +49,7 @@ const MOST_PARTS: u64 = 1 << 18;
 pub(crate) fn most_bytes(number: u32) -> u64 {
     match number {
         field::TREE => MOST_TREE,
-        field::CALLS | field::STREAMS => MOST_COLUMNS,
+        field::CALLS | field::STREAMS | field::VALUES => MOST_COLUMNS,
         _ => MOST_PART,
     }
 }
@@ -69,6 +71,7 @@ pub(crate) struct Assembly {
     streams: Option<StreamsProfile>,
     loops: Option<LoopsProfile>,
     each_loop: Vec<LoopStats>,
+    values: Option<ValueProfile>,
     unknown_parts: u64,
     parts: u64,
 }
@@ -101,6 +104,7 @@ impl Assembly {
             field::STREAMS => self.streams = Some(decode_streams(&message(bytes)?)?),
             field::LOOPS => self.loops = Some(decode_loops(&message(bytes)?)),
             field::LOOP => self.one_loop(bytes)?,
+            field::VALUES => self.values = Some(decode_values(&message(bytes)?)?),
             _ => self.unknown_parts += 1,
         }
         Ok(())
@@ -139,6 +143,7 @@ impl Assembly {
             calls: self.calls,
             streams: self.streams,
             loops: self.loops.map(|all| LoopsProfile { loops: self.each_loop, ..all }),
+            values: self.values,
             unknown_parts: self.unknown_parts,
         };
         profile.check()?;

@@ -1,6 +1,6 @@
 //! From a profile to the parts of its file.
 
-use crate::analyses::{encode_calls, encode_loop, encode_loops, encode_streams};
+use crate::analyses::{encode_calls, encode_loop, encode_loops, encode_streams, encode_values};
 use crate::profile::Profile;
 use crate::run::{Ending, Run};
 use crate::timeline::Timeline;
@@ -23,6 +23,7 @@ pub(crate) fn parts(profile: &Profile) -> impl Iterator<Item = wire::Profile> {
         calls: profile.calls.as_ref().map(encode_calls),
         streams: profile.streams.as_ref().map(encode_streams),
         loops: profile.loops.as_ref().map(encode_loops),
+        values: profile.values.as_ref().map(encode_values),
         ..wire::Profile::default()
     };
     let runs = profile.runs.iter().map(|r| wire::Profile { runs: vec![run(r)], ..Default::default() });

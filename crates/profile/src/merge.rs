@@ -99,6 +99,10 @@ impl Profile {
         loops.iter_mut().for_each(|loops| loops.relocate(&mut place));
         let lack = join(&mut self.loops, loops, runs, |a, b| a.merge(b));
         self.add_loss("runs_without_loops", lack);
+        let mut values = other.values.clone();
+        values.iter_mut().for_each(|values| values.relocate(&mut place));
+        let lack = join(&mut self.values, values, runs, |a, b| a.merge(b));
+        self.add_loss("runs_without_values", lack);
         self.bound_lists();
     }
 

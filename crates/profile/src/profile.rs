@@ -5,6 +5,7 @@ use sonde_calls::CallProfile;
 use sonde_loops::LoopsProfile;
 use sonde_streams::StreamsProfile;
 use sonde_summary::Summary;
+use sonde_values::ValueProfile;
 
 /// Everything that is known of one run, or of many runs together.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,6 +22,8 @@ pub struct Profile {
     pub streams: Option<StreamsProfile>,
     /// Loops.
     pub loops: Option<LoopsProfile>,
+    /// Values of loads.
+    pub values: Option<ValueProfile>,
     /// Parts of the file that this version does not know: they are not here, and are lost when it is written again.
     pub unknown_parts: u64,
 }
@@ -58,6 +61,7 @@ impl Profile {
             calls: None,
             streams: None,
             loops: None,
+            values: None,
             unknown_parts: 0,
         }
     }

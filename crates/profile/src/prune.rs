@@ -1,6 +1,6 @@
 //! Trees that are too large for a file are made coarser, as they would be with a larger `eps`; what that costs is told.
 
-use crate::analyses::{MOST_CALLS, MOST_LOOPS, bound_calls, bound_loops};
+use crate::analyses::{MOST_CALLS, MOST_LOOPS, MOST_VALUES, bound_calls, bound_loops, bound_values};
 use crate::error::ProfileError;
 use crate::profile::Profile;
 use crate::trees::heaviest_path;
@@ -39,11 +39,12 @@ impl Profile {
             let calls = p.calls.as_ref().map(|c| {
                 [c.regions.len(), c.backward.len(), c.functions.len(), c.pairs.len(), c.contexts.len()]
             });
-            (calls, p.loops.as_ref().map(|l| l.loops.len()))
+            (calls, p.loops.as_ref().map(|l| l.loops.len()), p.values.as_ref().map(|v| v.loads.len()))
         };
         let before = lengths(self);
         let calls = self.calls.as_mut().map_or(0, |calls| bound_calls(calls, MOST_CALLS));
         let loops = self.loops.as_mut().map_or(0, |loops| bound_loops(loops, MOST_LOOPS));
+        self.values.iter_mut().for_each(|values| bound_values(values, MOST_VALUES));
         self.add_loss("code_regions_left_out", calls);
         self.add_loss("loops_left_out", loops);
         before != lengths(self)

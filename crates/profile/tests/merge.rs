@@ -92,6 +92,8 @@ fn all_kinds_of_trees_come_together() {
     let calls = a.calls.as_ref().unwrap();
     assert_eq!((calls.calls, calls.functions.len(), calls.contexts.len()), (24, 2, 6), "the same functions");
     assert_eq!(a.streams.as_ref().unwrap().streams[0].frequency, 100);
+    let values = a.values.as_ref().unwrap();
+    assert_eq!((values.loads.len(), values.loads[0].values[0].lower), (2, 40));
     let loops = &a.loops.as_ref().unwrap().loops;
     assert_eq!((loops.len(), loops[0].whole.executions), (2, 8));
 }

@@ -44,6 +44,9 @@ pub struct Profile {
     /// The loops, by header.
     #[prost(message, repeated, tag = "14")]
     pub r#loop: ::prost::alloc::vec::Vec<Loop>,
+    /// Values of loads.
+    #[prost(message, optional, tag = "15")]
+    pub values: ::core::option::Option<Values>,
 }
 /// About all runs together.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -703,6 +706,86 @@ pub struct Loop {
     #[prost(double, tag = "23")]
     pub inclusive_weight: f64,
 }
+/// Values that load instructions loaded. Columns of equal length; those of values hold all loads' values one behind the
+/// other.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Values {
+    /// How they were found.
+    #[prost(enumeration = "ValueMethod", tag = "1")]
+    pub method: i32,
+    /// Loads per sample (sampling).
+    #[prost(uint64, tag = "2")]
+    pub every: u64,
+    /// Number of slots (slots).
+    #[prost(uint32, tag = "3")]
+    pub slots: u32,
+    /// Only the low 32 bits of values were kept (slots).
+    #[prost(bool, tag = "4")]
+    pub narrow: bool,
+    /// Executions of loads in the stream.
+    #[prost(uint64, tag = "5")]
+    pub loads: u64,
+    /// Those of them that are profiled.
+    #[prost(uint64, tag = "6")]
+    pub profiled: u64,
+    /// Those of them that are returns, which were left out.
+    #[prost(uint64, tag = "7")]
+    pub returns: u64,
+    /// Those of them whose value the stream does not have.
+    #[prost(uint64, tag = "8")]
+    pub without_value: u64,
+    /// Values looked at.
+    #[prost(uint64, tag = "9")]
+    pub samples: u64,
+    /// Times that a load was forgotten, or not taken in.
+    #[prost(uint64, tag = "10")]
+    pub evicted_loads: u64,
+    /// Samples of them.
+    #[prost(uint64, tag = "11")]
+    pub evicted_samples: u64,
+    /// Holes in the stream.
+    #[prost(uint64, tag = "12")]
+    pub gaps: u64,
+    /// Passes through code that was not described.
+    #[prost(uint64, tag = "13")]
+    pub unplaced: u64,
+    /// Place of each load less the place of the load before.
+    #[prost(uint64, repeated, tag = "14")]
+    pub place: ::prost::alloc::vec::Vec<u64>,
+    /// Bytes loaded.
+    #[prost(uint32, repeated, tag = "15")]
+    pub size: ::prost::alloc::vec::Vec<u32>,
+    /// How often it ran.
+    #[prost(uint64, repeated, tag = "16")]
+    pub executions: ::prost::alloc::vec::Vec<u64>,
+    /// Samples that its values are shares of.
+    #[prost(uint64, repeated, tag = "17")]
+    pub seen: ::prost::alloc::vec::Vec<u64>,
+    /// Samples that were forgotten, at most.
+    #[prost(uint64, repeated, tag = "18")]
+    pub missed: ::prost::alloc::vec::Vec<u64>,
+    /// No value that is not listed was there more often.
+    #[prost(uint64, repeated, tag = "19")]
+    pub unlisted: ::prost::alloc::vec::Vec<u64>,
+    /// Whether it holds one value for long, then another: 0 not known, 1 no, 2 yes.
+    #[prost(uint32, repeated, tag = "20")]
+    pub glacial: ::prost::alloc::vec::Vec<u32>,
+    /// How many values are listed for each load.
+    #[prost(uint32, repeated, tag = "21")]
+    pub values: ::prost::alloc::vec::Vec<u32>,
+    /// A value, the most frequent of a load first.
+    #[prost(uint64, repeated, tag = "22")]
+    pub value: ::prost::alloc::vec::Vec<u64>,
+    /// It was seen at least so often.
+    #[prost(uint64, repeated, tag = "23")]
+    pub lower: ::prost::alloc::vec::Vec<u64>,
+    /// Best guess.
+    #[prost(double, repeated, tag = "24")]
+    pub estimate: ::prost::alloc::vec::Vec<f64>,
+    /// It was there at most so often.
+    #[prost(uint64, repeated, tag = "25")]
+    pub upper: ::prost::alloc::vec::Vec<u64>,
+}
 /// Kinds of regions, and what offsets in them count from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
@@ -883,6 +966,43 @@ impl StreamShape {
             "STREAM_SHAPE_SEQUENTIAL" => Some(Self::Sequential),
             "STREAM_SHAPE_STRIDED" => Some(Self::Strided),
             "STREAM_SHAPE_POINTER_CHASING" => Some(Self::PointerChasing),
+            _ => None,
+        }
+    }
+}
+/// How values were found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum ValueMethod {
+    /// Every load was looked at.
+    Exact = 0,
+    /// One load in so many was looked at.
+    Sampling = 1,
+    /// Slots.
+    Slots = 2,
+    /// Several of them.
+    Mixed = 3,
+}
+impl ValueMethod {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Exact => "VALUE_METHOD_EXACT",
+            Self::Sampling => "VALUE_METHOD_SAMPLING",
+            Self::Slots => "VALUE_METHOD_SLOTS",
+            Self::Mixed => "VALUE_METHOD_MIXED",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "VALUE_METHOD_EXACT" => Some(Self::Exact),
+            "VALUE_METHOD_SAMPLING" => Some(Self::Sampling),
+            "VALUE_METHOD_SLOTS" => Some(Self::Slots),
+            "VALUE_METHOD_MIXED" => Some(Self::Mixed),
             _ => None,
         }
     }

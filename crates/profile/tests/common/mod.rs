@@ -12,6 +12,7 @@ use sonde_streams::{Lost, Shape, Stream, StreamsProfile};
 use sonde_summary::{
     BlockWeight, Bursts, CacheCounts, Domain, Kind, Memory, Missing, Ranges, Summary, Trees, Unit,
 };
+use sonde_values::{LoadValues, Method, Totals, ValueCount, ValueProfile};
 
 /// Numbers that look random and are always the same (splitmix64).
 pub struct Random(pub u64);
@@ -179,6 +180,7 @@ pub fn profile(seed: u64, events: u64, config: &Config) -> Profile {
     let code = |offset| place(&summary.regions, "/opt/program", offset);
     let (calls, streams, loops) = (calls(&code), streams(&code), loops(&code));
     Profile {
+        values: Some(values(&code)),
         calls: Some(calls),
         streams: Some(streams),
         loops: Some(loops),
@@ -281,5 +283,33 @@ pub fn loops(code: &dyn Fn(u64) -> u64) -> LoopsProfile {
         weight: 4.0,
         doubts: Doubts { lost: 3, ..Doubts::default() },
         ..LoopsProfile::default()
+    }
+}
+
+/// Values of two loads.
+pub fn values(code: &dyn Fn(u64) -> u64) -> ValueProfile {
+    let value =
+        |value, lower: u64| ValueCount { value, lower, estimate: lower as f64 + 0.5, upper: lower + 1 };
+    let load = |offset, glacial| LoadValues {
+        pc: code(offset),
+        size: 8,
+        executions: 40,
+        seen: 30,
+        missed: 2,
+        values: vec![value(0, 20), value(u64::MAX, 5)],
+        unlisted: 1,
+        glacial,
+    };
+    ValueProfile {
+        method: Method::Slots { slots: 64, narrow: true },
+        loads: vec![load(0x1010, None), load(0x1018, Some(true))],
+        totals: Totals {
+            loads: 100,
+            profiled: 90,
+            returns: 4,
+            without_value: 6,
+            samples: 60,
+            ..Totals::default()
+        },
     }
 }
