@@ -17,7 +17,10 @@
 
 mod debug_file;
 mod module;
+mod shorten;
 mod table;
+
+pub use shorten::shorten;
 
 use module::Module;
 use std::collections::HashMap;

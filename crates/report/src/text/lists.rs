@@ -41,7 +41,8 @@ pub fn functions(out: &mut impl Write, report: &Report, style: Style) -> io::Res
         let bar = if row.plus_minus == 0.0 { String::new() } else { plus_minus(row.plus_minus) };
         let source = row.source.as_deref().map(crate::name::short).unwrap_or(&row.module);
         let room = style.width.saturating_sub(11 + bar.chars().count() + source.chars().count());
-        writeln!(out, "  {}{bar}  {}  {source}", percent(row.share), fit(&row.name, room.max(20)))?;
+        let name = sonde_symbol::shorten(&row.name, room.max(20));
+        writeln!(out, "  {}{bar}  {}  {source}", percent(row.share), fit(&name, room.max(20)))?;
     }
     and_more(out, left_out)
 }

@@ -13,6 +13,8 @@ use crate::quantity::{grouped, percent, size};
 const BAR: f64 = 20.0;
 /// Most ranges shown of a kind; the JSON has all.
 const MOST: usize = 12;
+/// Most characters of a function's name.
+const LONGEST_NAME: usize = 60;
 
 /// Writes the report.
 pub fn write(out: &mut impl Write, facts: &Facts, totals: &Totals) -> io::Result<()> {
@@ -162,7 +164,11 @@ fn write_hot(
     writeln!(out, "\nhot {what} ({} or more of the {of} recorded)", percent(threshold))?;
     for h in hot.iter().take(MOST) {
         let bar = "█".repeat((h.own_share * BAR).round() as usize);
-        writeln!(out, "  {:5.1} %  {bar:20}  {:32}  {}", h.own_share * 100.0, span(h), h.place)?;
+        // The JSON has the whole name.
+        let short =
+            |name: &String| h.place.replace(name.as_str(), &sonde_symbol::shorten(name, LONGEST_NAME));
+        let place = h.function.as_ref().map_or_else(|| h.place.clone(), short);
+        writeln!(out, "  {:5.1} %  {bar:20}  {:32}  {place}", h.own_share * 100.0, span(h))?;
     }
     match hot.len().saturating_sub(MOST) {
         0 => Ok(()),
