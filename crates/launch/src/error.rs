@@ -13,6 +13,17 @@ pub enum LaunchError {
     /// No right to run it.
     #[error("{}: not executable; try `chmod +x` on it, or run it with its interpreter", .0.display())]
     NotExecutable(PathBuf),
+    /// A folder.
+    #[error("{}: is a directory; name a program in it", .0.display())]
+    Directory(PathBuf),
+    /// Neither a program nor a script that says what runs it.
+    #[error("{}: {what}", path.display())]
+    NotAProgram {
+        /// The file.
+        path: PathBuf,
+        /// What it is, and what to do.
+        what: &'static str,
+    },
     /// Another architecture.
     #[error("{}: not an x86-64 ELF program ({what}); Sonde records x86-64 Linux programs only", path.display())]
     WrongFormat {

@@ -39,6 +39,7 @@ fn locate(name: &OsStr) -> Result<PathBuf, LaunchError> {
     if name.as_encoded_bytes().contains(&b'/') {
         return match fs::metadata(direct) {
             Ok(m) if m.is_file() && m.permissions().mode() & 0o111 != 0 => Ok(direct.to_owned()),
+            Ok(m) if m.is_dir() => Err(LaunchError::Directory(direct.to_owned())),
             Ok(_) => Err(LaunchError::NotExecutable(direct.to_owned())),
             Err(_) => Err(not_found()),
         };
@@ -73,14 +74,46 @@ fn image_of(path: &Path, depth: usize) -> Result<(PathBuf, bool), LaunchError> {
         return image_of(Path::new(interpreter), depth + 1);
     }
     if !head.starts_with(b"\x7fELF") {
-        return Err(wrong("no ELF header"));
+        let what = no_program(&head);
+        return Err(what.map_or_else(
+            || wrong("no ELF header"),
+            |what| LaunchError::NotAProgram { path: path.to_owned(), what },
+        ));
     }
     if head.get(4) != Some(&2) || head.get(18..20) != Some(&[62, 0]) {
-        return Err(wrong("an ELF file for another machine"));
+        return Err(wrong(&format!("an ELF file for another machine, {}", machine(&head))));
     }
     let data = fs::read(path).map_err(exec)?;
     let dynamic = crate::image::has_interpreter(&data).map_err(|what| wrong(&what))?;
     Ok((path.to_owned(), dynamic))
+}
+
+/// What a file that is no ELF file may have been meant for.
+fn no_program(head: &[u8]) -> Option<&'static str> {
+    if head.is_empty() {
+        return Some("is empty; there is nothing to run");
+    }
+    let is_text = |b: &u8| matches!(b, b'\t' | b'\n' | b'\r' | 0x20..=0x7e | 0x80..);
+    // A shell would take it for a script of its own; the kernel, which runs it here, does not.
+    head.iter()
+        .all(is_text)
+        .then_some("is text without a #! line; run it with its interpreter, such as `sonde run -- sh FILE`")
+}
+
+/// The machine that an ELF file is for, in words where it is a common one.
+fn machine(head: &[u8]) -> String {
+    let wide = head.get(4) == Some(&2);
+    match head.get(18..20).map(|m| u16::from_le_bytes([m[0], m[1]])) {
+        Some(3) => "32-bit x86".into(),
+        Some(40) => "32-bit ARM".into(),
+        Some(62) if !wide => "x86-64 with 32-bit addresses (x32)".into(),
+        Some(183) => "AArch64 (64-bit ARM)".into(),
+        Some(243) => "RISC-V".into(),
+        Some(21) => "64-bit PowerPC".into(),
+        Some(22) => "S/390".into(),
+        Some(other) => format!("number {other}"),
+        None => "its header is cut off".into(),
+    }
 }
 
 fn read_head(path: &Path) -> io::Result<Vec<u8>> {
