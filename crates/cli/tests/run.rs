@@ -171,6 +171,38 @@ fn the_report_names_hot_code_and_data() {
     }
 }
 
+/// A function whose name, with its arguments, is some hundred characters long.
+const LONG_NAME: &str = r#"
+#include <cstdio>
+#include <map>
+#include <string>
+#include <vector>
+using Table = std::map<std::string, std::vector<std::pair<long, std::string>>>;
+template <class A, class B, class C>
+__attribute__((noinline)) unsigned long_named(A const &, B const &, C const &, unsigned rounds) {
+    volatile unsigned sum = 0;
+    for (unsigned i = 0; i < rounds; i++) sum = sum + i;
+    return sum;
+}
+int main() {
+    std::printf("%u\n", long_named(Table(), Table(), Table(), 1000000));
+    return 0;
+}
+"#;
+
+#[test]
+fn long_names_are_short_for_people_and_whole_for_programs() {
+    let bench = Bench::new();
+    std::fs::write(bench.path("long.cc"), LONG_NAME).unwrap();
+    bench.native(&["c++", "-std=c++17", "-O1", "-o", "long", "long.cc"]).good();
+    let options = ["run", "--policy", "always", "--json=all.json", "--", "./long"];
+    let text = bench.sonde(&options).good().err;
+    let line = text.lines().find(|l| l.contains("long_named")).unwrap_or_else(|| panic!("{text}"));
+    assert!(!line.contains("allocator") && line.chars().count() < 180, "{line}");
+    let json = std::fs::read_to_string(bench.path("all.json")).unwrap();
+    assert!(json.contains("std::allocator"), "{json}");
+}
+
 #[test]
 fn stripped_programs_degrade_to_module_and_offset() {
     let bench = Bench::new();
@@ -347,13 +379,21 @@ fn errors_say_what_to_do() {
     elf[18] = 183; // AArch64
     std::fs::write(bench.path("arm"), &elf[..4096]).unwrap();
     bench.native(&["chmod", "+x", "arm"]).good();
-    let cases: [(&str, i32, &str); 7] = [
+    script(&bench.path("bare"), "echo hello\n", 0o755);
+    script(&bench.path("empty"), "", 0o755);
+    std::fs::copy("/bin/true", bench.path("other")).unwrap();
+    bench.native(&["chmod", "755", "other"]).good();
+    let cases: [(&str, i32, &str); 11] = [
         ("no-such-program", 127, "no such program"),
         ("./no-such-program", 127, "no such program"),
         ("./plain", 126, "chmod +x"),
-        ("./", 126, "not executable"),
+        ("./", 126, "is a directory; name a program in it"),
+        ("/tmp", 126, "is a directory"),
+        ("./bare", 126, "run it with its interpreter"),
+        ("./empty", 126, "is empty"),
         ("./odd", 126, "not an x86-64"),
-        ("./arm", 126, "another machine"),
+        ("./arm", 126, "another machine, AArch64"),
+        ("./other/x", 127, "no such program"),
         ("./loop", 126, "interpreter"),
     ];
     for (program, status, words) in cases {
@@ -362,6 +402,34 @@ fn errors_say_what_to_do() {
         assert!(done.err.contains(words), "{program}: {}", done.err);
         assert_eq!(done.err.lines().count(), 1, "{program}: {}", done.err);
     }
+}
+
+#[test]
+fn programs_of_other_users_rights_are_refused() {
+    let bench = Bench::new();
+    std::fs::copy("/bin/true", bench.path("set")).unwrap();
+    // Only root can give a file to somebody else; as root `mount` and the like are one's own.
+    let given = bench.native(&["chown", "12345", "set"]);
+    bench.native(&["chmod", "4755", "set"]).good();
+    let done = bench.sonde(&["run", "--", "./set"]);
+    if given.status == Some(0) {
+        assert_eq!(done.status, Some(126), "{}", done.err);
+        assert!(done.err.contains("set-user-id") && done.err.contains("as that user"), "{}", done.err);
+    } else {
+        assert_eq!(done.status, Some(0), "one's own rights are no others: {}", done.err);
+    }
+}
+
+#[test]
+fn a_run_too_short_for_a_burst_says_what_to_do() {
+    let bench = Bench::new();
+    let done = bench.sonde(&["run", "--period", "100s", "--", "gzip", "-9", "-c", "lines"]).good();
+    assert!(done.err.contains("no burst") && done.err.contains("--policy always"), "{}", done.err);
+    assert!(done.err.contains("--period "), "{}", done.err);
+    let all = bench.sonde(&["run", "--policy", "always", "--", "true"]).good();
+    assert!(!all.err.contains("no burst"), "{}", all.err);
+    let wanted = bench.sonde(&["run", "--burst", "0", "--", "true"]).good();
+    assert!(!wanted.err.contains("no burst"), "{}", wanted.err);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! `sonde run`: runs a program with bursts of recording and reports what was seen (Hirzel and Chilimbi 2001 is the
 //! idea behind bursts; the report's ranges are Mysore et al. 2008).
 
+mod advice;
 mod args;
 mod drops;
 mod facts;
@@ -48,7 +49,7 @@ pub fn run(args: &Args) -> Result<()> {
     let written = done.finish();
     if seen.is_wanted() {
         let facts = conclude(args, &options, &program, &setup, &mut done.served, &mut seen, &mut processes)?;
-        tell(args, &facts, &done.served.totals)?;
+        tell(args, &options, &facts, &done.served.totals)?;
     }
     written?;
     Err(Ended(done.served.exit).into())
@@ -172,7 +173,7 @@ fn conclude(
 }
 
 /// Writes the report where it was asked for: JSON to a file beside the text, or instead of it.
-fn tell(args: &Args, facts: &Facts, totals: &Totals) -> Result<()> {
+fn tell(args: &Args, options: &Options, facts: &Facts, totals: &Totals) -> Result<()> {
     let mut err = BufWriter::new(io::stderr().lock());
     match args.json.as_deref() {
         Some(path) if path == Path::new("-") => return write_json(&mut err, facts).map_err(unwritten),
@@ -183,7 +184,15 @@ fn tell(args: &Args, facts: &Facts, totals: &Totals) -> Result<()> {
         None => {}
     }
     if !args.quiet {
-        report::write(&mut err, facts, totals).and_then(|()| err.flush()).map_err(unwritten)?;
+        report::write(&mut err, facts, totals).map_err(unwritten)?;
+        let period = match options.policy {
+            Policy::Bursts { period, checks } if checks > 0 => Some(period),
+            _ => None,
+        };
+        if let Some(advice) = advice::advice(facts, period) {
+            writeln!(err, "  advice    {advice}").map_err(unwritten)?;
+        }
+        err.flush().map_err(unwritten)?;
     }
     Ok(())
 }

@@ -37,7 +37,8 @@ pub struct Args {
     #[arg(short = 'o', long = "output", value_name = "FILE", help_heading = "Report")]
     pub output: Option<PathBuf>,
 
-    /// Write the report as JSON to FILE, or instead of the text on standard error
+    /// Write the report as JSON to FILE; without a FILE instead of the text on standard error, behind what the program
+    /// wrote there
     #[arg(
         long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-",
         help_heading = "Report"
