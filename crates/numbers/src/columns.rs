@@ -15,6 +15,23 @@ enum Role {
     Weight,
 }
 
+/// Why a line's columns could not be read.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct BadColumn {
+    pub(crate) reason: Reason,
+    /// The column that is wrong, as positions in the buffer; none if it is not there.
+    pub(crate) field: Option<(usize, usize)>,
+}
+
+/// What stands between the columns of a file, chosen by its first line with data.
+pub(crate) fn chosen(separator: Separator, line: &[u8]) -> Separator {
+    match separator {
+        Separator::Auto if memchr(b',', line).is_some() => Separator::Byte(b','),
+        Separator::Auto => Separator::Blanks,
+        other => other,
+    }
+}
+
 /// The wanted columns, leftmost first.
 #[derive(Debug, Clone)]
 pub(crate) struct Picker {
@@ -43,6 +60,11 @@ impl Picker {
         Ok(Picker { wanted, notation: format.notation, separator: format.separator })
     }
 
+    /// The same columns, with another separator.
+    pub(crate) fn separated_by(&mut self, separator: Separator) {
+        self.separator = separator;
+    }
+
     /// Reads the wanted columns of the line `buffer[from..to]`, which is not empty.
     #[inline]
     pub(crate) fn pick<K: NumberKey>(
@@ -50,7 +72,7 @@ impl Picker {
         buffer: &[u8],
         from: usize,
         to: usize,
-    ) -> Result<(K, u64), Reason> {
+    ) -> Result<(K, u64), BadColumn> {
         let mut key = K::splat(Default::default());
         let mut weight = 1;
         let mut wanted = self.wanted.iter().peekable();
@@ -58,21 +80,27 @@ impl Picker {
         let mut have = 0;
         while let Some(&&(column, role)) = wanted.peek() {
             let Some((start, end)) = fields.next() else {
-                return Err(Reason::MissingColumn { wanted: column, have });
+                return Err(BadColumn {
+                    reason: Reason::MissingColumn { wanted: column, have },
+                    field: None,
+                });
             };
             have += 1;
             if have < column {
                 continue;
             }
             if start == end {
-                return Err(Reason::EmptyColumn { column });
+                return Err(BadColumn { reason: Reason::EmptyColumn { column }, field: None });
             }
             // One column may serve several roles, as in a weight equal to the key.
             let mut next = Some(role);
+            let bad = |reason| BadColumn { reason, field: Some((start, end)) };
             while let Some(role) = next {
                 match role {
-                    Role::Dimension(dim) => key.set(dim, read(buffer, start, end, self.notation)?),
-                    Role::Weight => weight = read(buffer, start, end, Notation::Number)?,
+                    Role::Dimension(dim) => {
+                        key.set(dim, read(buffer, start, end, self.notation).map_err(bad)?)
+                    }
+                    Role::Weight => weight = read(buffer, start, end, Notation::Number).map_err(bad)?,
                 }
                 wanted.next();
                 next = wanted.peek().filter(|entry| entry.0 == column).map(|entry| entry.1);
@@ -111,10 +139,9 @@ struct Fields<'a> {
 
 impl<'a> Fields<'a> {
     fn new(buffer: &'a [u8], from: usize, to: usize, separator: Separator) -> Self {
-        let byte = match separator {
+        let byte = match chosen(separator, &buffer[from..to]) {
             Separator::Byte(byte) => Some(byte),
-            Separator::Blanks => None,
-            Separator::Auto => memchr(b',', &buffer[from..to]).map(|_| b','),
+            _ => None,
         };
         Fields { buffer, at: from, to, byte, done: false }
     }

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::io;
 
-/// How much of an offending line is shown.
-const SHOWN_BYTES: usize = 60;
+/// How much of an offending line or column is shown.
+const SHOWN_BYTES: usize = 40;
 
 /// Why reading stopped.
 #[derive(Debug, thiserror::Error)]
@@ -54,7 +54,7 @@ pub struct BadLine {
     pub name: String,
     /// Line number, from 1.
     pub line: u64,
-    /// The line, control characters escaped, cut after some 60 bytes.
+    /// The column that is wrong, or the line if it is not there; control characters escaped, cut after 40 bytes.
     pub text: String,
     /// What is wrong with it.
     pub reason: Reason,
@@ -148,8 +148,8 @@ mod tests {
     #[test]
     fn shown_lines_are_escaped_and_cut() {
         assert_eq!(shown(b"a\0b\x1b[31m"), "a\\x00b\\x1b[31m");
-        assert_eq!(shown(&[b'x'; 61]), format!("{}...", "x".repeat(60)));
-        assert_eq!(shown(&[b'x'; 60]), "x".repeat(60));
+        assert_eq!(shown(&[b'x'; 41]), format!("{}...", "x".repeat(40)));
+        assert_eq!(shown(&[b'x'; 40]), "x".repeat(40));
     }
 
     #[test]

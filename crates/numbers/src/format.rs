@@ -17,7 +17,7 @@ pub enum Notation {
 /// What stands between columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Separator {
-    /// Commas in a line that has one, blanks otherwise.
+    /// Commas if the first line with data has one, blanks otherwise; the same for the whole input.
     #[default]
     Auto,
     /// Runs of spaces and tabs.

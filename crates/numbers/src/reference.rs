@@ -23,6 +23,7 @@ pub fn read_text_simply<K: NumberKey>(
     let mut counts = Counts { bytes: bytes.len() as u64, ..Counts::default() };
     let mut lines: Vec<&[u8]> = bytes.split(|&byte| byte == b'\n').collect();
     lines.pop_if(|line| line.is_empty());
+    let mut format = format.clone();
     for (line, number) in lines.into_iter().zip(1u64..) {
         // One character per byte, so that arbitrary bytes can be handled as a string.
         let text: String = line.iter().map(|&byte| char::from(byte)).collect();
@@ -31,14 +32,19 @@ pub fn read_text_simply<K: NumberKey>(
         } else if line.len() <= format.max_line && text.trim_matches(BLANKS).is_empty() {
             counts.empty_lines += 1;
         } else {
-            match read_line::<K>(&text, line.len(), format) {
+            if line.len() <= format.max_line && format.separator == Separator::Auto {
+                // The first line with data chooses for all.
+                format.separator = if text.contains(',') { Separator::Byte(b',') } else { Separator::Blanks };
+            }
+            match read_line::<K>(&text, line.len(), &format) {
                 Ok((key, weight)) => {
                     counts.numbers += 1;
                     out.keys.push(key);
                     out.weights.extend(format.weight_column.map(|_| weight));
                 }
-                Err(reason) => {
-                    let bad = BadLine::new(name, number, line, reason);
+                Err((reason, field)) => {
+                    let field: Option<Vec<u8>> = field.map(|f| f.chars().map(|c| c as u8).collect());
+                    let bad = BadLine::new(name, number, field.as_deref().unwrap_or(line), reason);
                     if on_bad == OnBad::Stop {
                         return Err(ReadError::Bad(bad));
                     }
@@ -51,12 +57,20 @@ pub fn read_text_simply<K: NumberKey>(
     Ok((out, counts))
 }
 
-fn read_line<K: NumberKey>(text: &str, bytes: usize, format: &TextFormat) -> Result<(K, u64), Reason> {
+/// What is wrong, and with which column if one is there.
+type Bad<'a> = (Reason, Option<&'a str>);
+
+fn read_line<'a, K: NumberKey>(
+    text: &'a str,
+    bytes: usize,
+    format: &TextFormat,
+) -> Result<(K, u64), Bad<'a>> {
     if bytes > format.max_line {
-        return Err(Reason::LineTooLong { limit: format.max_line });
+        return Err((Reason::LineTooLong { limit: format.max_line }, None));
     }
     if format.columns.is_empty() && format.weight_column.is_none() && K::DIMS == 1 {
-        return Ok((K::splat(read_whole(text.trim_matches(BLANKS), format.notation)?), 1));
+        let whole = read_whole(text.trim_matches(BLANKS), format.notation);
+        return whole.map(|scalar| (K::splat(scalar), 1)).map_err(|reason| (reason, None));
     }
     let fields = cut(text, format.separator);
     let mut wanted: Vec<(usize, Option<usize>)> = match format.columns.is_empty() {
@@ -67,14 +81,16 @@ fn read_line<K: NumberKey>(text: &str, bytes: usize, format: &TextFormat) -> Res
     wanted.sort_by_key(|&(column, dim)| (column, dim.unwrap_or(usize::MAX)));
     let (mut key, mut weight) = (K::splat(Default::default()), 1);
     for (column, dim) in wanted {
-        let field =
-            fields.get(column - 1).ok_or(Reason::MissingColumn { wanted: column, have: fields.len() })?;
+        let field = fields
+            .get(column - 1)
+            .ok_or((Reason::MissingColumn { wanted: column, have: fields.len() }, None))?;
         if field.is_empty() {
-            return Err(Reason::EmptyColumn { column });
+            return Err((Reason::EmptyColumn { column }, None));
         }
+        let bad = |reason| (reason, Some(*field));
         match dim {
-            Some(dim) => key.set(dim, read_field(field, format.notation)?),
-            None => weight = read_field(field, Notation::Number)?,
+            Some(dim) => key.set(dim, read_field(field, format.notation).map_err(bad)?),
+            None => weight = read_field(field, Notation::Number).map_err(bad)?,
         }
     }
     Ok((key, weight))
@@ -85,7 +101,6 @@ fn cut(text: &str, separator: Separator) -> Vec<&str> {
         Separator::Byte(byte) => {
             text.split(char::from(byte)).map(|field| field.trim_matches(BLANKS)).collect()
         }
-        Separator::Auto if text.contains(',') => cut(text, Separator::Byte(b',')),
         _ => text.split(BLANKS).filter(|field| !field.is_empty()).collect(),
     }
 }

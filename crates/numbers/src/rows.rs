@@ -42,6 +42,11 @@ impl Rows {
         })
     }
 
+    /// The same columns, with another separator.
+    pub(crate) fn separated_by(&mut self, separator: Separator) {
+        self.separator = separator;
+    }
+
     /// Key, weight, and the position of the next line, if the line at `from` is of the simple kind.
     #[inline]
     pub(crate) fn read<K: NumberKey>(&self, buffer: &[u8], from: usize) -> Option<(K, u64, usize)> {

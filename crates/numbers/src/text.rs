@@ -6,10 +6,10 @@ use memchr::memchr;
 
 use crate::batch::{Batch, Sink};
 use crate::blocks::{LineBlocks, Step};
-use crate::columns::Picker;
+use crate::columns::{self, BadColumn, Picker};
 use crate::error::{BadLine, ReadError, Reason};
 use crate::field::{self, trim};
-use crate::format::{Counts, Notation, OnBad, TextFormat};
+use crate::format::{Counts, Notation, OnBad, Separator, TextFormat};
 use crate::key::{NumberKey, Scalar};
 use crate::quad::quad;
 use crate::rows::Rows;
@@ -50,6 +50,8 @@ struct Lines<'a, K> {
     plain: bool,
     /// A line is one number: no columns to be cut.
     whole: bool,
+    /// The separator is still to be chosen, by the first line with data.
+    undecided: bool,
     batch: Batch<K>,
     counts: Counts,
 }
@@ -65,6 +67,7 @@ impl<'a, K: NumberKey> Lines<'a, K> {
             rows: Rows::new(format, K::DIMS).filter(|_| !whole),
             plain: whole && format.notation != Notation::Ipv6 && format.max_line > swar::LONGEST,
             whole,
+            undecided: format.separator == Separator::Auto,
             batch: Batch::new(format.weight_column.is_some()),
             counts: Counts::default(),
         })
@@ -96,7 +99,7 @@ impl<'a, K: NumberKey> Lines<'a, K> {
         if self.counts.header_lines < self.format.header_lines {
             return at;
         }
-        if let Some(rows) = &self.rows {
+        if let Some(rows) = self.rows.as_ref().filter(|_| !self.undecided) {
             let weighted = self.format.weight_column.is_some();
             while at < to
                 && let Some((key, weight, next)) = rows.read(buffer, at)
@@ -145,17 +148,35 @@ impl<'a, K: NumberKey> Lines<'a, K> {
             self.counts.empty_lines += 1;
             return Ok(());
         }
+        if self.undecided {
+            self.decide(line);
+        }
         let read = match self.whole {
-            true => whole_line(trimmed, self.format.notation).map(|scalar| (K::splat(scalar), 1)),
+            true => whole_line(trimmed, self.format.notation)
+                .map(|scalar| (K::splat(scalar), 1))
+                .map_err(|reason| BadColumn { reason, field: None }),
             false => self.picker.pick(buffer, from, to),
         };
         match read {
             Ok((key, _)) if self.format.weight_column.is_none() => self.batch.push(key, sink),
             Ok((key, weight)) => self.batch.push_weighted(key, weight, sink),
-            Err(reason) => return self.bad(line, reason),
+            Err(bad) => {
+                let shown = bad.field.map_or(line, |(start, end)| &buffer[start..end]);
+                return self.bad(shown, bad.reason);
+            }
         }
         self.counts.numbers += 1;
         Ok(())
+    }
+
+    /// One separator for the whole file: a stray comma must not change what a column is.
+    fn decide(&mut self, line: &[u8]) {
+        let separator = columns::chosen(self.format.separator, line);
+        self.picker.separated_by(separator);
+        if let Some(rows) = &mut self.rows {
+            rows.separated_by(separator);
+        }
+        self.undecided = false;
     }
 
     fn oversized(&mut self, beginning: &[u8]) -> Result<(), ReadError> {

@@ -95,14 +95,17 @@ fn columns_separators_and_weights() {
         weight_column: weight,
         ..TextFormat::default()
     };
-    let text = b"a 0x10 3\n  b\t17   4 x\r\nc,18,5\nd, 19 , 6 ,\n";
-    let (seen, _) = read_all::<u64>(text, &columns(&[2], Some(3)), OnBad::Stop);
-    assert_eq!((seen.keys, seen.weights), (vec![16, 17, 18, 19], vec![3, 4, 5, 6]));
-    let (seen, _) = read_all::<[u64; 2]>(text, &columns(&[3, 2], None), OnBad::Stop);
-    assert_eq!(seen.keys, [[3, 16], [4, 17], [5, 18], [6, 19]]);
+    let texts: [(&[u8], [u64; 2], [u64; 2]); 2] =
+        [(b"a 0x10 3\n  b\t17   4 x\r\n", [16, 17], [3, 4]), (b"c,18,5\nd, 19 , 6 ,\n", [18, 19], [5, 6])];
+    for (text, keys, weights) in texts {
+        let (seen, _) = read_all::<u64>(text, &columns(&[2], Some(3)), OnBad::Stop);
+        assert_eq!((seen.keys, seen.weights), (keys.to_vec(), weights.to_vec()));
+        let (seen, _) = read_all::<[u64; 2]>(text, &columns(&[3, 2], None), OnBad::Stop);
+        assert_eq!(seen.keys, [[weights[0], keys[0]], [weights[1], keys[1]]]);
+    }
     let (seen, _) = read_all::<u64>(b"5\n6\n", &columns(&[1], Some(1)), OnBad::Stop);
     assert_eq!((seen.keys, seen.weights), (vec![5, 6], vec![5, 6]));
-    let (seen, _) = read_all::<[u32; 2]>(b"1 2\n3,4\n", &TextFormat::default(), OnBad::Stop);
+    let (seen, _) = read_all::<[u32; 2]>(b"1,2\n3,4\n", &TextFormat::default(), OnBad::Stop);
     assert_eq!(seen.keys, [[1, 2], [3, 4]]);
     let tabs = TextFormat { separator: Separator::Byte(b'\t'), ..columns(&[2], None) };
     assert_eq!(read_all::<u64>(b"John Smith, Jr\t7\n", &tabs, OnBad::Stop).0.keys, [7]);
@@ -160,4 +163,25 @@ fn a_failing_reader_is_an_error_with_the_name() {
     let mut sink = Collect::<u64>::default();
     let error = read_text("pipe", Failing(0), &TextFormat::default(), OnBad::Skip, &mut sink).unwrap_err();
     assert_eq!(error.to_string(), "pipe: cannot read: gone");
+}
+
+#[test]
+fn the_first_line_chooses_the_separator_for_all() {
+    let format = TextFormat { columns: vec![2], ..TextFormat::default() };
+    let read = |text: &str| {
+        let mut sink = Collect::<u64>::default();
+        read_text("in", text.as_bytes(), &format, OnBad::Stop, &mut sink).map(|_| sink.keys)
+    };
+    assert_eq!(read("1 2\n3 4\n").unwrap(), [2, 4]);
+    assert_eq!(read("\n1,2 \n3, 4\n").unwrap(), [2, 4]);
+    // A line that has the other separator does not fit, and is named.
+    let error = read("1 2\n3,4\n").unwrap_err().to_string();
+    assert_eq!(error, "in:2: no column 2, the line has 1: \"3,4\"");
+    let error = read("1,2\n3 4\n").unwrap_err().to_string();
+    assert_eq!(error, "in:2: no column 2, the line has 1: \"3 4\"");
+    let error = read("1 2\n1 4,5 6\n").unwrap_err().to_string();
+    assert_eq!(error, "in:2: not a whole number (decimal or 0x hexadecimal): \"4,5\"");
+    let long = format!("1 2\n1 {} 3\n", "z".repeat(50));
+    let error = read(&long).unwrap_err().to_string();
+    assert!(error.ends_with(&format!("\"{}...\"", "z".repeat(40))), "{error}");
 }

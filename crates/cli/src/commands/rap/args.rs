@@ -51,7 +51,7 @@ pub struct Args {
     #[arg(long, value_name = "N", help_heading = "Input")]
     pub weight_column: Option<usize>,
 
-    /// What stands between columns: auto (commas if the line has one, else blanks), blanks, comma, tab, or a character
+    /// What stands between columns: auto (commas if the first line with data has one, else blanks), blanks, comma, tab, or a character
     #[arg(long, value_name = "SEP", default_value = "auto", value_parser = parse_separator, help_heading = "Input")]
     pub separator: sonde_numbers::Separator,
 
