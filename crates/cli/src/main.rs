@@ -28,6 +28,7 @@ enum Command {
     Trace(commands::trace::Args),
     Rap(Box<commands::rap::Args>),
     Doctor(commands::doctor::Args),
+    Lab(commands::lab::Args),
 }
 
 fn main() -> ExitCode {
@@ -38,6 +39,7 @@ fn main() -> ExitCode {
         Command::Merge(args) => commands::merge::run(&args),
         Command::Diff(args) => commands::diff::run(&args),
         Command::Trace(args) => commands::trace::run(&args),
+        Command::Lab(args) => commands::lab::run(&args),
         Command::Doctor(args) => commands::doctor::run(&args),
         Command::Rap(args) => commands::rap::run(&args),
     };

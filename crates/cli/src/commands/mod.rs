@@ -2,6 +2,7 @@
 
 pub mod diff;
 pub mod doctor;
+pub mod lab;
 pub mod merge;
 pub mod rap;
 pub mod report;

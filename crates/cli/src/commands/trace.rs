@@ -7,6 +7,8 @@ mod open;
 mod record;
 mod replay;
 
+pub use open::play;
+
 use std::path::PathBuf;
 
 use anyhow::Result;

@@ -1,0 +1,70 @@
+//! Where an experiment's stream comes from: a program that is run in exhaustive mode, or a trace of one.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail};
+use sonde_event::{Catalog, Decoder, Detail, Reader};
+use sonde_launch::{Exit, Options, Outlets, Policy, Program, Session};
+
+use crate::commands::trace;
+use crate::outcome::CannotRun;
+
+/// What to experiment on.
+#[derive(clap::Args, Debug)]
+pub struct Args {
+    /// Read this trace instead of running a program; it should be one of `--policy always --record values`
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
+    /// Write comma-separated values
+    #[arg(long)]
+    pub csv: bool,
+    /// The program and its arguments; its output goes where it always goes
+    #[arg(value_name = "PROG", required_unless_present = "trace", conflicts_with = "trace")]
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    command: Vec<OsString>,
+}
+
+/// A stream that was read to its end.
+pub struct Fed {
+    /// The program or trace.
+    pub name: String,
+    decoder: Decoder,
+}
+
+impl Fed {
+    /// All code of it.
+    pub fn catalog(&self) -> &Catalog {
+        self.decoder.catalog()
+    }
+}
+
+impl Args {
+    /// Feeds the whole stream to a reader.
+    pub fn feed(&self, reader: &mut dyn Reader) -> Result<Fed> {
+        match &self.trace {
+            Some(file) => {
+                let mut played = trace::play(file, reader)?;
+                let (_, decoder) = played.decoders.pop_first().context("the trace is empty")?;
+                Ok(Fed { name: file.display().to_string(), decoder })
+            }
+            None => self.run(reader),
+        }
+    }
+
+    fn run(&self, reader: &mut dyn Reader) -> Result<Fed> {
+        let (name, rest) = self.command.split_first().context("no program given")?;
+        let program = Program::find(name, rest).map_err(CannotRun)?;
+        let options = Options { policy: Policy::Always, detail: Detail::Values, ..Options::default() };
+        let session = Session::start(&program, &options).map_err(CannotRun)?;
+        let served = session.serve(Outlets { reader: Some(reader), ..Outlets::default() }, &mut |_| {});
+        if let Some(error) = served.totals.error {
+            bail!("the stream could not be read to its end: {error}");
+        }
+        match served.exit {
+            Exit::Status(0) => {}
+            exit => eprintln!("sonde: note: the program ended with {exit:?}"),
+        }
+        Ok(Fed { name: name.to_string_lossy().into_owned(), decoder: served.decoder })
+    }
+}

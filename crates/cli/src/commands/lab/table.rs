@@ -1,0 +1,105 @@
+//! A table with the paper's figures beside ours, as text or CSV.
+
+use std::io::{self, BufWriter, Write};
+
+use anyhow::Result;
+
+use crate::outcome::CannotWrite;
+
+/// A table.
+#[derive(Debug, Default)]
+pub struct Table {
+    /// What it shows, and of which program.
+    pub title: String,
+    /// The paper's figures to compare with, a line each.
+    pub paper: Vec<String>,
+    /// Names of columns.
+    pub columns: Vec<&'static str>,
+    /// Rows.
+    pub rows: Vec<Vec<String>>,
+    /// What else there is to say, a line each.
+    pub notes: Vec<String>,
+}
+
+impl Table {
+    /// Writes it to standard output.
+    pub fn print(&self, csv: bool) -> Result<()> {
+        let mut out = BufWriter::new(io::stdout().lock());
+        let written = if csv { self.csv(&mut out) } else { self.text(&mut out) };
+        written.and_then(|()| out.flush()).map_err(|e| CannotWrite(e).into())
+    }
+
+    fn csv(&self, out: &mut impl Write) -> io::Result<()> {
+        writeln!(out, "{}", self.columns.join(","))?;
+        for row in &self.rows {
+            let cells: Vec<String> = row.iter().map(|cell| quoted(cell)).collect();
+            writeln!(out, "{}", cells.join(","))?;
+        }
+        Ok(())
+    }
+
+    fn text(&self, out: &mut impl Write) -> io::Result<()> {
+        writeln!(out, "{}", self.title)?;
+        for line in &self.paper {
+            writeln!(out, "  paper: {line}")?;
+        }
+        let width = |i: usize| {
+            let cells = self.rows.iter().filter_map(|row| row.get(i)).map(|cell| cell.chars().count());
+            cells.max().unwrap_or(0).max(self.columns[i].len())
+        };
+        let widths: Vec<usize> = (0..self.columns.len()).map(width).collect();
+        let line = |cells: Vec<&str>| {
+            let padded = cells.iter().zip(&widths).enumerate();
+            let cell = |(i, (cell, width)): (usize, (&&str, &usize))| match i {
+                0 => format!("{cell:<width$}"),
+                _ => format!("{cell:>width$}"),
+            };
+            padded.map(cell).collect::<Vec<_>>().join("  ")
+        };
+        writeln!(out, "  {}", line(self.columns.clone()).trim_end())?;
+        for row in &self.rows {
+            writeln!(out, "  {}", line(row.iter().map(String::as_str).collect()).trim_end())?;
+        }
+        for note in &self.notes {
+            writeln!(out, "  {note}")?;
+        }
+        Ok(())
+    }
+}
+
+fn quoted(cell: &str) -> String {
+    if cell.contains([',', '"', '\n']) {
+        format!("\"{}\"", cell.replace('"', "\"\""))
+    } else {
+        cell.to_owned()
+    }
+}
+
+/// A share in percent.
+pub fn percent(share: f64) -> String {
+    format!("{:.2}", 100.0 * share)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_aligned_and_csv_is_quoted() {
+        let table = Table {
+            title: "t".into(),
+            paper: vec!["98 %".into()],
+            columns: vec!["name", "x"],
+            rows: vec![vec!["a, b".into(), "1".into()], vec!["c".into(), "100".into()]],
+            notes: Vec::new(),
+        };
+        let (mut text, mut csv) = (Vec::new(), Vec::new());
+        table.text(&mut text).unwrap();
+        table.csv(&mut csv).unwrap();
+        assert_eq!(
+            String::from_utf8(text).unwrap(),
+            "t\n  paper: 98 %\n  name    x\n  a, b    1\n  c     100\n"
+        );
+        assert_eq!(String::from_utf8(csv).unwrap(), "name,x\n\"a, b\",1\nc,100\n");
+    }
+}
