@@ -40,5 +40,5 @@ pub fn run(args: &Args) -> Result<()> {
         Experiment::Values(args) => (args, values::table(args)?),
         Experiment::Streams(args) => (args, streams::table(args)?),
     };
-    table.print(args.csv)
+    table.print(args)
 }

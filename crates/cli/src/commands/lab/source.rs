@@ -19,6 +19,10 @@ pub struct Args {
     /// Write comma-separated values
     #[arg(long)]
     pub csv: bool,
+    /// Write the table to this file; otherwise it goes to standard error beside a program, whose output is its own, and
+    /// to standard output for a trace
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
     /// The program and its arguments; its output goes where it always goes
     #[arg(value_name = "PROG", required_unless_present = "trace", conflicts_with = "trace")]
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
@@ -40,6 +44,11 @@ impl Fed {
 }
 
 impl Args {
+    /// Whether a program is run, which needs standard output for itself.
+    pub fn is_program(&self) -> bool {
+        self.trace.is_none()
+    }
+
     /// Feeds the whole stream to a reader.
     pub fn feed(&self, reader: &mut dyn Reader) -> Result<Fed> {
         match &self.trace {

@@ -1,9 +1,11 @@
 //! A table with the paper's figures beside ours, as text or CSV.
 
+use std::fs::File;
 use std::io::{self, BufWriter, Write};
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 
+use super::source::Args;
 use crate::outcome::CannotWrite;
 
 /// A table.
@@ -22,10 +24,17 @@ pub struct Table {
 }
 
 impl Table {
-    /// Writes it to standard output.
-    pub fn print(&self, csv: bool) -> Result<()> {
-        let mut out = BufWriter::new(io::stdout().lock());
-        let written = if csv { self.csv(&mut out) } else { self.text(&mut out) };
+    /// Writes it where it was asked for.
+    pub fn print(&self, args: &Args) -> Result<()> {
+        let out: Box<dyn Write> = match &args.output {
+            Some(path) => {
+                Box::new(File::create(path).with_context(|| format!("cannot write {}", path.display()))?)
+            }
+            None if args.is_program() => Box::new(io::stderr().lock()),
+            None => Box::new(io::stdout().lock()),
+        };
+        let mut out = BufWriter::new(out);
+        let written = if args.csv { self.csv(&mut out) } else { self.text(&mut out) };
         written.and_then(|()| out.flush()).map_err(|e| CannotWrite(e).into())
     }
 
