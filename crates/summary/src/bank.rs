@@ -1,54 +1,45 @@
 //! The trees that grow from batches, each apart from the others, so that threads can share them out.
 
-use crate::batch::{Batch, Event};
+use crate::batch::{BATCH, Batch, Event};
+use crate::columns::{Columns, key, pair};
 use crate::config::{Config, Shares};
 use crate::kind::Kind;
 use sonde_cache::{Cache, Found, Statistics};
 use sonde_rap::{ConfigError, Key, Tree};
 
-/// A tree and the keys of the batch under way.
+/// A tree that grows.
 pub(crate) struct Growing<K: Key> {
     pub kind: Kind,
     pub tree: Tree<K>,
     /// Events added, whatever they weigh.
     pub events: u64,
-    keys: Vec<K>,
-    /// Keys that count more than once.
-    heavy: Vec<(K, u64)>,
+    /// Keys put together with their weights.
+    entries: Vec<(K, u64)>,
 }
 
-impl<K: Key> Growing<K> {
-    fn new(kind: Kind, eps: f64, bytes: usize) -> Result<Growing<K>, ConfigError> {
-        let tree = Tree::new(sonde_rap::Config::new().eps(eps).max_memory(bytes))?;
-        Ok(Growing { kind, tree, events: 0, keys: Vec::new(), heavy: Vec::new() })
+impl<K: Key + Ord> Growing<K> {
+    fn new(kind: Kind, config: &Config, bytes: usize) -> Result<Growing<K>, ConfigError> {
+        let mut parameters = sonde_rap::Config::new().eps(config.eps).max_memory(bytes);
+        if let Some(time) = &config.burst_time {
+            // As with single events, a tree has some thousand of them before it is looked through for the first time.
+            parameters = parameters.first_merge(time.picoseconds().max(1));
+        }
+        Ok(Growing { kind, tree: Tree::new(parameters)?, events: 0, entries: Vec::new() })
     }
 
-    /// Takes the key of every event for which `wanted` holds.
-    #[inline(always)]
-    fn gather(&mut self, events: &[Event], wanted: impl Fn(&Event) -> bool, key: impl Fn(&Event) -> K) {
-        // Whether an event is wanted cannot be predicted: each key is written, and kept or not.
-        self.keys.resize(events.len(), K::default());
-        let mut kept = 0;
-        for (event, _) in events.iter().zip(0..) {
-            let wanted = wanted(event);
-            let single = event.times == 1;
-            self.keys[kept] = key(event);
-            kept += usize::from(wanted & single);
-            if wanted & !single {
-                self.heavy.push((key(event), event.times.into()));
-            }
+    /// Adds keys of the same weight. They are put in order if they have one.
+    fn grow(&mut self, keys: &mut [K], weight: u64) {
+        self.events += keys.len() as u64;
+        if weight == 1 {
+            return self.tree.add_slice(keys);
         }
-        self.keys.truncate(kept);
-    }
-
-    /// Adds what was gathered.
-    fn grow(&mut self, weight: u64) {
-        self.events += self.keys.len() as u64;
-        self.tree.add_slice_weighted(&self.keys, weight);
-        self.keys.clear();
-        for (key, times) in std::mem::take(&mut self.heavy) {
-            self.add(key, times, weight);
+        // A burst is mostly loops: to put equal keys together first is cheaper than to send each down the tree.
+        keys.sort_unstable();
+        self.entries.clear();
+        for run in keys.chunk_by(|a, b| a == b) {
+            self.entries.push((run[0], weight.saturating_mul(run.len() as u64)));
         }
+        self.tree.add_weighted_slice(&self.entries);
     }
 
     /// Adds one key that counts `times`.
@@ -58,9 +49,7 @@ impl<K: Key> Growing<K> {
     }
 
     fn memory_bytes(&self) -> usize {
-        self.tree.memory_bytes()
-            + self.keys.capacity() * size_of::<K>()
-            + self.heavy.capacity() * size_of::<(K, u64)>()
+        self.tree.memory_bytes() + self.entries.capacity() * size_of::<(K, u64)>()
     }
 }
 
@@ -69,32 +58,33 @@ struct Misses {
     cache: Cache,
     first: Option<Growing<u64>>,
     second: Option<Growing<u64>>,
+    /// Of a batch, what missed the first level and what missed both.
+    values: [Vec<u64>; 2],
 }
 
 impl Misses {
-    fn take(&mut self, batch: &Batch) {
-        for event in batch.events.iter().filter(|event| event.is(Event::ADDRESS)) {
+    fn take(&mut self, events: &[Event], weight: u64) {
+        self.values.iter_mut().for_each(Vec::clear);
+        for event in events.iter().filter(|event| event.is(Event::ADDRESS)) {
             let size = u64::from(event.size);
             if !event.is(Event::LOAD) {
                 self.cache.store(event.data, size);
                 continue;
             }
             let found = self.cache.load(event.data, size);
-            if found == Found::First || !event.is(Event::VALUE) {
-                continue;
-            }
-            if let Some(first) = &mut self.first {
-                first.keys.push(event.value);
-            }
-            if let Some(second) = self.second.as_mut().filter(|_| found == Found::Memory) {
-                second.keys.push(event.value);
+            if found > Found::First && event.is(Event::VALUE) {
+                self.values[0].push(event.value);
+                if found == Found::Memory {
+                    self.values[1].push(event.value);
+                }
             }
         }
-        self.growing().for_each(|growing| growing.grow(batch.weight));
-    }
-
-    fn growing(&mut self) -> impl Iterator<Item = &mut Growing<u64>> {
-        self.first.iter_mut().chain(&mut self.second)
+        let growing = [&mut self.first, &mut self.second];
+        for (growing, values) in growing.into_iter().zip(&mut self.values) {
+            if let Some(growing) = growing {
+                growing.grow(values, weight);
+            }
+        }
     }
 }
 
@@ -104,6 +94,7 @@ pub(crate) struct Bank {
     one: Vec<Growing<u64>>,
     two: Vec<Growing<[u64; 2]>>,
     misses: Option<Misses>,
+    columns: Columns,
 }
 
 /// What a bank grew.
@@ -119,39 +110,57 @@ impl Bank {
     /// Trees of these kinds.
     pub fn new(kinds: &[Kind], config: &Config, shares: &Shares) -> Result<Bank, ConfigError> {
         let mut bank = Bank::default();
-        let one = |kind| Growing::new(kind, config.eps, shares.tree);
+        let one = |kind| Growing::new(kind, config, shares.tree);
         let (mut first, mut second) = (None, None);
         for &kind in kinds {
             match kind {
                 Kind::Dl1MissValues => first = Some(one(kind)?),
                 Kind::Dl2MissValues => second = Some(one(kind)?),
                 Kind::Edges | Kind::CodeData => {
-                    bank.two.push(Growing::new(kind, config.eps, 2 * shares.tree)?);
+                    bank.two.push(Growing::new(kind, config, 2 * shares.tree)?);
                 }
                 _ => bank.one.push(one(kind)?),
             }
         }
         if first.is_some() || second.is_some() {
-            bank.misses = Some(Misses { cache: Cache::new(&config.cache), first, second });
+            bank.misses =
+                Some(Misses { cache: Cache::new(&config.cache), first, second, values: Default::default() });
         }
         Ok(bank)
     }
 
-    /// Counts a batch.
+    /// Counts a batch, a part at a time: that of a burst can be much longer than others.
     pub fn take(&mut self, batch: &Batch) {
-        for growing in &mut self.one {
-            gather_one(growing, batch);
-            growing.grow(batch.weight);
+        for events in batch.events.chunks(BATCH) {
+            self.take_events(events, batch.weight);
         }
-        for growing in &mut self.two {
-            match growing.kind {
-                Kind::Edges => growing.keys.extend_from_slice(&batch.edges),
-                _ => growing.gather(&batch.events, |e| e.is(Event::ADDRESS), |e| [e.pc, e.data]),
+        if let Some(edges) = self.two.iter_mut().find(|growing| growing.kind == Kind::Edges) {
+            for part in batch.edges.chunks(BATCH) {
+                edges.grow(&mut part.to_vec(), batch.weight);
             }
-            growing.grow(batch.weight);
+        }
+        if let Some(code) = self.one.iter_mut().find(|growing| growing.kind == Kind::Code) {
+            batch.blocks.iter().for_each(|(place, insns)| code.add(*place, *insns, batch.weight));
+        }
+    }
+
+    fn take_events(&mut self, events: &[Event], weight: u64) {
+        self.columns.sort_out(events);
+        for growing in &mut self.one {
+            let kind = growing.kind;
+            growing.grow(self.columns.one(kind), weight);
+            for event in &self.columns.repeated {
+                if let Some(key) = key(kind, event) {
+                    growing.add(key, event.times.into(), weight);
+                }
+            }
+        }
+        if let Some(pairs) = self.two.iter_mut().find(|growing| growing.kind == Kind::CodeData) {
+            pairs.grow(self.columns.pairs(), weight);
+            self.columns.repeated.iter().for_each(|e| pairs.add(pair(e), e.times.into(), weight));
         }
         if let Some(misses) = &mut self.misses {
-            misses.take(batch);
+            misses.take(events, weight);
         }
     }
 
@@ -161,9 +170,10 @@ impl Bank {
         let two: usize = self.two.iter().map(Growing::memory_bytes).sum();
         let misses = self.misses.as_ref().map_or(0, |misses| {
             let trees = misses.first.iter().chain(&misses.second);
-            misses.cache.memory_bytes() + trees.map(Growing::memory_bytes).sum::<usize>()
+            let values: usize = misses.values.iter().map(|values| values.capacity() * 8).sum();
+            misses.cache.memory_bytes() + values + trees.map(Growing::memory_bytes).sum::<usize>()
         });
-        one + two + misses
+        one + two + misses + self.columns.memory_bytes()
     }
 
     /// The trees as they are.
@@ -185,22 +195,5 @@ impl Grown {
         self.two.extend(other.two);
         self.cache = self.cache.or(other.cache);
         self.memory += other.memory;
-    }
-}
-
-fn gather_one(growing: &mut Growing<u64>, batch: &Batch) {
-    const PLACE: u16 = Event::ADDRESS;
-    let events = &batch.events;
-    let load = |e: &Event| e.is(Event::LOAD | PLACE);
-    match growing.kind {
-        Kind::Code => growing.heavy.extend_from_slice(&batch.blocks),
-        Kind::LoadAddresses => growing.gather(events, load, |e| e.data),
-        Kind::StoreAddresses => {
-            growing.gather(events, |e| e.flags & (Event::LOAD | PLACE) == PLACE, |e| e.data);
-        }
-        Kind::LoadValues => growing.gather(events, |e| e.is(Event::LOAD | Event::VALUE), |e| e.value),
-        Kind::NarrowPcs => growing.gather(events, |e| e.is(Event::NARROW), |e| e.pc),
-        Kind::ZeroLoads => growing.gather(events, |e| e.is(Event::ZERO | PLACE), |e| e.data),
-        Kind::Dl1MissValues | Kind::Dl2MissValues | Kind::Edges | Kind::CodeData => {}
     }
 }

@@ -24,7 +24,7 @@ pub enum Kind {
     ZeroLoads,
     /// Branches taken: from the pc of the branch to the pc it leads to (5.5, two dimensions).
     Edges,
-    /// Code by data: the pc of a reference and its address (5.5, two dimensions).
+    /// Code by data: the pc of a reference and the line of 64 bytes that its address lies in (5.5, two dimensions).
     CodeData,
 }
 

@@ -33,6 +33,7 @@ mod bank;
 mod batch;
 mod bursts;
 mod code;
+mod columns;
 mod config;
 mod crew;
 mod error;

@@ -329,15 +329,18 @@ fn push_edge(
     }
 }
 
-#[inline]
+/// Always inlined, and iterated from within: what computes a reference must see what is used of it.
+#[inline(always)]
 fn push_references(run: &Run<'_>, delta: Option<u64>, missing: &mut Missing, mut push: impl FnMut(Event)) {
-    for (index, r) in run.references().enumerate() {
-        let pc = moved(r.pc, delta);
-        if run.superblock.has_special || r.conditional {
-            push_special(run, index, &r, pc, missing, &mut push);
-            continue;
+    let (delta, special) = (delta.unwrap_or(0), run.superblock.has_special);
+    let mut index = 0;
+    run.references().for_each(|r| {
+        let pc = r.pc.wrapping_add(delta);
+        index += 1;
+        if special || r.conditional {
+            return push_special(run, index - 1, &r, pc, missing, &mut push);
         }
-        let flags = reference::flags(&r, || r.size <= 8 || is_zero(run, index));
+        let flags = reference::flags(&r, || r.size <= 8 || is_zero(run, index - 1));
         missing.without_value += u64::from(flags & (Event::LOAD | Event::VALUE) == Event::LOAD);
         push(Event {
             pc,
@@ -347,15 +350,18 @@ fn push_references(run: &Run<'_>, delta: Option<u64>, missing: &mut Missing, mut
             times: 1,
             flags,
         });
-    }
+    });
 }
 
+#[cold]
+#[inline(never)]
 fn is_zero(run: &Run<'_>, index: usize) -> bool {
     let words = run.wide_value(index);
     !words.is_empty() && words.iter().all(|word| *word == 0)
 }
 
 /// References that may be repeated, masked or without an address.
+#[inline(never)]
 fn push_special(
     run: &Run<'_>,
     index: usize,

@@ -68,7 +68,7 @@ impl Plain {
         for at in lines {
             let data = place(&mut self.places, at);
             self.note(if load { Kind::LoadAddresses } else { Kind::StoreAddresses }, [data, 0], 1);
-            self.note(Kind::CodeData, [pc, data], 1);
+            self.note(Kind::CodeData, [pc, data / 64 * 64], 1);
             let size = if r.count == 1 { u64::from(r.size) } else { 64 };
             let found = if load { self.cache.load(data, size) } else { self.cache.store(data, size) };
             let Some(value) = r.value.filter(|_| r.count == 1) else { continue };

@@ -145,18 +145,14 @@ impl<K: Key> Tree<K> {
         }
     }
 
-    /// Counts `weight` events for each key: what bursts and samples need, whose events stand for several.
+    /// Counts keys with their weights: what bursts and samples need, whose events stand for several.
     ///
-    /// Past the front: its tables count single events.
-    pub fn add_slice_weighted(&mut self, keys: &[K], weight: u64) {
-        match weight {
-            0 => return,
-            1 => return self.add_slice(keys),
-            _ => {}
-        }
-        for block in keys.chunks(self.queue.len()) {
-            self.events = self.events.saturating_add(weight.saturating_mul(block.len() as u64));
-            self.core.count_weighted(block, |key| (key.encode(), weight), &mut self.queue);
+    /// Past the front: its tables count single events. Put equal keys together first.
+    pub fn add_weighted_slice(&mut self, entries: &[(K, u64)]) {
+        for block in entries.chunks(self.queue.len()) {
+            let weight = block.iter().fold(0u64, |sum, entry| sum.saturating_add(entry.1));
+            self.events = self.events.saturating_add(weight);
+            self.count_entries(block);
             self.keep_schedule();
         }
     }

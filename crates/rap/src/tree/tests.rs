@@ -303,7 +303,8 @@ fn weighted_slices_keep_the_bound() {
         let mut exact = BTreeMap::new();
         for (burst, keys) in keys.chunks(300).enumerate() {
             let weight = [1_000_000, 0, 1, 7, 40_000_000][burst % 5];
-            tree.add_slice_weighted(keys, weight);
+            let entries: Vec<(u64, u64)> = keys.iter().map(|key| (*key, weight)).collect();
+            tree.add_weighted_slice(&entries);
             keys.iter().for_each(|key| *exact.entry(key.encode()).or_default() += weight);
         }
         exact.retain(|_, weight| *weight > 0);
