@@ -131,6 +131,11 @@ impl Engine {
         if config.trigger != trigger::TIMER || self.control().stop.load(Relaxed) != 0 {
             return had;
         }
+        if !process::process_exists(config.sonde) {
+            // Nobody reads any more: the program goes on as if we were not there.
+            self.control().stop.store(1, Relaxed);
+            return had;
+        }
         if thread.has_timer == 0 {
             let Ok(timer) = Timer::for_thread(tid, config.signal) else { return had };
             thread.timer = timer.id();

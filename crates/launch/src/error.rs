@@ -62,6 +62,11 @@ pub enum LaunchError {
          elsewhere set kernel.yama.ptrace_scope below 3; `sonde doctor` says more"
     )]
     NoTracing(io::Error),
+    /// Neither way in is open.
+    #[error(
+        "cannot get the probe into the program without ptrace: {0}; `sonde doctor` says what this machine allows"
+    )]
+    NoWay(String),
     /// The program ended while it was being prepared.
     #[error("the program ended before it started: {0}")]
     Died(String),

@@ -1,6 +1,7 @@
 //! Finds out what this machine allows, by trying: the questions behind `sonde doctor`.
 
-use crate::options::{Options, Policy};
+use crate::error::LaunchError;
+use crate::options::{Loader, Options, Policy};
 use crate::program::Program;
 use crate::serve::{Exit, Outlets};
 use crate::session::Session;
@@ -156,9 +157,10 @@ fn ptrace() -> Finding {
         Ok(()) => good("ptrace", scope),
         Err(error) => bad(
             "ptrace",
-            State::Missing,
+            State::Limited,
             format!("{error}; {scope}"),
-            "the probe is placed through ptrace, so allow it (containers: --cap-add SYS_PTRACE or a seccomp profile \
+            "the probe is preloaded instead, which does bursts of dynamic programs only (no --follow, no --policy always); \
+             for the rest allow ptrace (containers: --cap-add SYS_PTRACE or a seccomp profile \
              that allows it; yama: ptrace_scope below 3)",
         ),
     }
@@ -238,14 +240,35 @@ fn whole_run() -> Finding {
     let mut count = sonde_event::Count::default();
     let session = match Session::start(&program, &options) {
         Ok(session) => session,
+        Err(LaunchError::NoTracing(_) | LaunchError::NoWay(_)) => return preloaded_run(&program),
         Err(error) => return failed(error.to_string()),
     };
-    let served = session.serve(Outlets { reader: Some(&mut count), ..Outlets::default() }, &mut |_| {});
+    let outlets = Outlets { reader: Some(&mut count), ..Outlets::default() };
+    let served = session.serve(outlets, &mut |_| {});
     match (served.exit, served.totals.error, count.counts.instructions) {
         (Exit::Status(0), None, seen @ 1..) => good(subject, format!("`true` recorded: {seen} instructions")),
         (Exit::Status(0), None, 0) => failed("`true` ran, but nothing was recorded".into()),
         (Exit::Status(0), Some(error), _) => failed(format!("`true` ran, but its log is wrong: {error}")),
         (other, ..) => failed(format!("`true` did not end as it should: {other:?}")),
+    }
+}
+
+/// The same without ptrace: the probe must start, which is all that can be said of so short a run.
+fn preloaded_run(program: &Program) -> Finding {
+    let subject = "a whole run";
+    let options = Options { max_memory: 32 << 20, loader: Loader::Preload, ..Options::default() };
+    let advice = "see ptrace above";
+    let missing = |detail: String| bad(subject, State::Missing, detail, advice);
+    let session = match Session::start(program, &options) {
+        Ok(session) => session,
+        Err(error) => return missing(error.to_string()),
+    };
+    let served = session.serve(Outlets::default(), &mut |_| {});
+    match (served.exit, served.totals.started) {
+        (Exit::Status(0), true) => {
+            bad(subject, State::Limited, "the probe starts in `true`, preloaded: bursts only", advice)
+        }
+        (exit, started) => missing(format!("`true` preloaded: {exit:?}, probe started: {started}")),
     }
 }
 

@@ -35,7 +35,7 @@ mod watch;
 pub use children::Children;
 pub use error::LaunchError;
 pub use follow::{Followed, Part, Parts};
-pub use options::{Options, Policy, Trigger};
+pub use options::{Loader, Options, Policy, Trigger};
 pub use program::Program;
 pub use serve::{Exit, Outlets, Served, Tap, Totals};
 pub use session::{Session, Setup};

@@ -37,6 +37,17 @@ pub enum Trigger {
     Timer,
 }
 
+/// How the probe gets into the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loader {
+    /// Through ptrace if that is allowed, else by the dynamic loader.
+    Auto,
+    /// Placed through ptrace before the first instruction.
+    Ptrace,
+    /// Mapped by the dynamic loader (LD_PRELOAD).
+    Preload,
+}
+
 /// Everything that can be chosen for a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
@@ -46,6 +57,8 @@ pub struct Options {
     pub detail: Detail,
     /// What starts a burst.
     pub trigger: Trigger,
+    /// How the probe gets in.
+    pub loader: Loader,
     /// By how much the period varies at random, in thousandths of it.
     pub random_gap: u32,
     /// Limit on the memory of the probe: code cache, log buffers, descriptions.
@@ -70,6 +83,7 @@ impl Default for Options {
             policy: Policy::Bursts { period: Duration::from_millis(10), checks: 1000 },
             detail: Detail::Values,
             trigger: Trigger::Auto,
+            loader: Loader::Auto,
             random_gap: 500,
             max_memory: DEFAULT_MEMORY,
             seed: 1,

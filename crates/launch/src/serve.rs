@@ -49,6 +49,8 @@ pub struct Totals {
     pub became: Option<PathBuf>,
     /// Time-stamp ticks in a second.
     pub ticks_per_second: f64,
+    /// Whether the probe started; where it is preloaded, that is up to the program's loader.
+    pub started: bool,
 }
 
 impl Totals {
@@ -130,7 +132,8 @@ impl Session {
                 }
             }
             let now = Instant::now();
-            if let Some(threads) = &mut self.threads {
+            let ready = self.study.shared.control().ready.load(Acquire) != 0;
+            if let Some(threads) = self.threads.as_mut().filter(|_| ready) {
                 threads.scan(now);
             }
             if self.study.watch.is_due(now) {

@@ -2,7 +2,7 @@
 
 use crate::error::LaunchError;
 use crate::follow::{Child, Followed};
-use crate::options::{Options, Policy, Trigger};
+use crate::options::{Loader, Options, Policy, Trigger};
 use crate::perf;
 use crate::place;
 use crate::program::Program;
@@ -17,6 +17,7 @@ use crate::watch::{self, Clock};
 use sonde_event::Decoder;
 use sonde_wire::Counter;
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::io;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
@@ -33,6 +34,8 @@ pub struct Setup {
     pub trigger_note: Option<String>,
     /// How the probe got in.
     pub loader: &'static str,
+    /// Why not in a better way.
+    pub loader_note: Option<String>,
 }
 
 /// A running program with the probe inside.
@@ -58,6 +61,44 @@ pub struct Session {
 impl Session {
     /// Starts a program with the probe inside.
     pub fn start(program: &Program, options: &Options) -> Result<Session, LaunchError> {
+        if options.loader == Loader::Preload {
+            return Session::start_preloaded(program, options, None);
+        }
+        match Session::start_traced(program, options) {
+            Err(LaunchError::NoTracing(error)) if options.loader == Loader::Auto => {
+                Session::start_preloaded(program, options, Some(error))
+            }
+            other => other,
+        }
+    }
+
+    /// Without ptrace: the dynamic loader maps the probe.
+    fn start_preloaded(
+        program: &Program,
+        options: &Options,
+        no_tracing: Option<io::Error>,
+    ) -> Result<Session, LaunchError> {
+        let (kind, note) = choose_signal(program, options)?;
+        let inside = match kind {
+            Kind::Timer => sonde_wire::control::trigger::TIMER,
+            _ => sonde_wire::control::trigger::OUTSIDE,
+        };
+        let shared = SharedMemory::new(options, inside, SIGNAL)?;
+        let (clock, signals) = (Clock::start(), Signals::take_over());
+        let Spawned { pid, .. } = spawn(program, &shared, Way::Preloaded)?;
+        let threads = Threads::new(pid, kind, SIGNAL, &shared);
+        let study = Study::new(pid, shared, options.detail);
+        let setup = Setup {
+            trigger: Some(kind),
+            trigger_note: note,
+            loader: "mapped by the dynamic loader (LD_PRELOAD); recording begins after loading",
+            loader_note: no_tracing.map(|error| format!("ptrace is not allowed: {error}")),
+        };
+        signals.program(pid);
+        Ok(Session::new(study, Some(threads), None, clock, *options, setup, signals))
+    }
+
+    fn start_traced(program: &Program, options: &Options) -> Result<Session, LaunchError> {
         let (kind, note) = choose_trigger(options)?;
         let inside = match kind {
             Some(Kind::Timer) => sonde_wire::control::trigger::TIMER,
@@ -78,37 +119,46 @@ impl Session {
         }
         // Before it runs: what it is replaced by is told from what it was.
         let study = Study::new(pid, shared, options.detail);
-        let stops = match way {
-            Way::Placed => {
-                tracee.detach()?;
-                None
-            }
-            Way::Seized => {
-                drop(tracee);
-                let most = if options.follow { options.most_processes.max(1) } else { 0 };
-                let mut stops = Stops::new(pid, &study.shared, most);
-                stops.go_on_after_exec(holdings);
-                Some(stops)
-            }
+        let stops = if way == Way::Seized {
+            drop(tracee);
+            let most = if options.follow { options.most_processes.max(1) } else { 0 };
+            let mut stops = Stops::new(pid, &study.shared, most);
+            stops.go_on_after_exec(holdings);
+            Some(stops)
+        } else {
+            tracee.detach()?;
+            None
         };
-        let setup = Setup { trigger: kind, trigger_note: note, loader: "placed at exec through ptrace" };
+        let loader = "placed at exec through ptrace";
+        let setup = Setup { trigger: kind, trigger_note: note, loader, loader_note: None };
         signals.program(pid);
-        let session = Session {
+        Ok(Session::new(study, threads, stops, clock, *options, setup, signals))
+    }
+
+    fn new(
+        study: Study,
+        threads: Option<Threads>,
+        stops: Option<Stops>,
+        clock: Clock,
+        options: Options,
+        setup: Setup,
+        signals: Signals,
+    ) -> Session {
+        Session {
             study,
             threads,
             stops,
             clock,
             cpu: Duration::ZERO,
             children_cpu: Duration::ZERO,
-            options: *options,
+            options,
             children: BTreeMap::new(),
             recorded: HashSet::new(),
             cpu_before_exec: HashMap::new(),
             followed: Followed::default(),
             setup,
             _signals: signals,
-        };
-        Ok(session)
+        }
     }
 
     /// The program replaced itself by another one (exec) and is stopped at its first instruction: the probe goes into
@@ -179,6 +229,28 @@ impl Session {
     }
 }
 
+/// The trigger where the probe is preloaded: perf events, else timers; and why not the former.
+fn choose_signal(program: &Program, options: &Options) -> Result<(Kind, Option<String>), LaunchError> {
+    let no = |why: &str| Err(LaunchError::NoWay(why.into()));
+    if !program.dynamic {
+        return no("the program is static, and has no dynamic loader that could map it");
+    }
+    if !matches!(options.policy, Policy::Bursts { .. }) {
+        return no("only --policy bursts works that way, because recording begins after loading");
+    }
+    if options.follow || options.trigger == Trigger::Stops {
+        return no("--trigger stops and --follow are ptrace; use --trigger perf or timer");
+    }
+    match (options.trigger, perf::allowed()) {
+        (Trigger::Timer, _) => Ok((Kind::Timer, None)),
+        (_, Ok(())) => Ok((Kind::Perf, None)),
+        (Trigger::Perf, Err(error)) => Err(LaunchError::Own { what: NO_PERF, error }),
+        (_, Err(error)) => Ok((Kind::Timer, Some(format!("perf events are not allowed: {error}")))),
+    }
+}
+
+const NO_PERF: &str = "perf events are not allowed here; use --trigger timer";
+
 fn choose_trigger(options: &Options) -> Result<(Option<Kind>, Option<String>), LaunchError> {
     if !matches!(options.policy, Policy::Bursts { .. }) {
         return Ok((None, None));
@@ -186,8 +258,8 @@ fn choose_trigger(options: &Options) -> Result<(Option<Kind>, Option<String>), L
     match options.trigger {
         Trigger::Auto | Trigger::Stops => Ok((Some(Kind::Stops), None)),
         Trigger::Timer => Ok((Some(Kind::Timer), None)),
-        Trigger::Perf => perf::allowed().map(|()| (Some(Kind::Perf), None)).map_err(|error| {
-            LaunchError::Own { what: "perf events are not allowed here; use --trigger timer", error }
-        }),
+        Trigger::Perf => perf::allowed()
+            .map(|()| (Some(Kind::Perf), None))
+            .map_err(|error| LaunchError::Own { what: NO_PERF, error }),
     }
 }

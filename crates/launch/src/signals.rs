@@ -8,9 +8,9 @@
 
 use std::mem::zeroed;
 use std::ptr::{null, null_mut};
-use std::sync::atomic::AtomicI32;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicI32, AtomicU64};
 
 /// Passed on to the program when a process sends them; from the terminal they reach it by themselves.
 const PASSED: [i32; 7] =
@@ -27,6 +27,10 @@ static EARLY: AtomicI32 = AtomicI32::new(0);
 /// Dispositions that Sonde itself inherited.
 static INHERITED_PIPE: AtomicUsize = AtomicUsize::new(libc::SIG_DFL);
 static INHERITED_CHILD: AtomicUsize = AtomicUsize::new(libc::SIG_DFL);
+
+/// Signals among those passed on that Sonde inherited as ignored, as bits: the program inherits that, but may have set a
+/// handler since.
+static INHERITED_IGNORED: AtomicU64 = AtomicU64::new(0);
 
 /// Runs before `main`, and so before Rust ignores SIGPIPE.
 #[used]
@@ -84,7 +88,10 @@ impl Signals {
     /// Takes over before the program is started.
     pub fn take_over() -> Signals {
         let take = |signal: &i32| disposition(*signal) == libc::SIG_DFL;
-        let passed: Vec<i32> = PASSED.into_iter().filter(take).collect();
+        let ignored = |signal: &i32| disposition(*signal) == libc::SIG_IGN;
+        let bits = PASSED.iter().filter(|s| ignored(s)).fold(0, |bits, s| bits | 1u64 << s);
+        INHERITED_IGNORED.store(bits, Relaxed);
+        let passed: Vec<i32> = PASSED.into_iter().filter(|s| take(s) || ignored(s)).collect();
         let stops: Vec<i32> = STOPS.into_iter().filter(take).collect();
         for signal in &passed {
             set(*signal, pass_on as *const () as usize, libc::SA_SIGINFO | libc::SA_RESTART);
@@ -113,15 +120,22 @@ impl Drop for Signals {
     fn drop(&mut self) {
         PROGRAM.store(0, Relaxed);
         for signal in &self.changed {
-            set(*signal, libc::SIG_DFL, 0);
+            set(*signal, if is_ignored(*signal) { libc::SIG_IGN } else { libc::SIG_DFL }, 0);
         }
     }
+}
+
+fn is_ignored(signal: i32) -> bool {
+    INHERITED_IGNORED.load(Relaxed) & 1 << signal != 0
 }
 
 /// Gives a new child the dispositions that Sonde inherited. Async-signal-safe, for use between fork and exec.
 pub(crate) fn as_inherited() {
     set(libc::SIGPIPE, INHERITED_PIPE.load(Relaxed), 0);
     set(libc::SIGCHLD, INHERITED_CHILD.load(Relaxed), 0);
+    for signal in PASSED.into_iter().filter(|s| is_ignored(*s)) {
+        set(signal, libc::SIG_IGN, 0);
+    }
 }
 
 /// Stops Sonde as the program stopped, so that whoever started Sonde sees it; returns when continued, and continues the

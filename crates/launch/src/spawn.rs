@@ -2,12 +2,15 @@
 
 use crate::begin::ptrace;
 use crate::error::{LaunchError, own};
+use crate::image::PROBE;
 use crate::program::Program;
 use crate::shared::SharedMemory;
 use crate::signals;
 use crate::stops;
-use std::ffi::CString;
-use std::io;
+use std::env;
+use std::ffi::{CString, OsString};
+use std::fs::File;
+use std::io::{self, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 
@@ -18,6 +21,8 @@ pub enum Way {
     Placed,
     /// Sonde, through a tracer that it keeps from before the first instruction on.
     Seized,
+    /// Nobody: the dynamic loader maps the probe, which starts itself.
+    Preloaded,
 }
 
 /// A process that stands still before its first instruction.
@@ -32,11 +37,33 @@ pub struct Spawned {
 struct Prepared {
     path: CString,
     argv: Vec<*const libc::c_char>,
-    _args: Vec<CString>,
+    envp: Vec<*const libc::c_char>,
+    _strings: [Vec<CString>; 2],
+}
+
+/// The environment, with the probe in front of what is preloaded. At the end, so that what the probe clears leaves zero
+/// bytes there and not in the middle.
+fn environment(probe: Option<i32>) -> Vec<CString> {
+    let name = |(name, _): &(OsString, OsString)| name == "LD_PRELOAD";
+    let (own, mut all): (Vec<_>, Vec<_>) = env::vars_os().partition(|v| probe.is_some() && name(v));
+    if let Some(probe) = probe {
+        let mut list = OsString::from(format!("/proc/self/fd/{probe}"));
+        if let Some((_, own)) = own.first().filter(|(_, own)| !own.is_empty()) {
+            list.push(":");
+            list.push(own);
+        }
+        all.push(("LD_PRELOAD".into(), list));
+    }
+    let join = |(name, value): (OsString, OsString)| [name.as_bytes(), b"=", value.as_bytes()].concat();
+    all.into_iter().map(join).filter_map(|text| CString::new(text).ok()).collect()
+}
+
+fn pointers(strings: &[CString]) -> Vec<*const libc::c_char> {
+    strings.iter().map(|s| s.as_ptr()).chain([std::ptr::null()]).collect()
 }
 
 impl Prepared {
-    fn new(program: &Program) -> Result<Prepared, LaunchError> {
+    fn new(program: &Program, probe: Option<i32>) -> Result<Prepared, LaunchError> {
         let nul = |_| LaunchError::Exec {
             path: program.path.clone(),
             error: io::Error::from(io::ErrorKind::InvalidInput),
@@ -44,9 +71,9 @@ impl Prepared {
         let path = CString::new(program.path.as_os_str().as_bytes()).map_err(nul)?;
         let args: Result<Vec<CString>, _> = program.args.iter().map(|a| CString::new(a.as_bytes())).collect();
         let args = args.map_err(nul)?;
-        let mut argv: Vec<*const libc::c_char> = args.iter().map(|a| a.as_ptr()).collect();
-        argv.push(std::ptr::null());
-        Ok(Prepared { path, argv, _args: args })
+        let environment = environment(probe);
+        let (argv, envp) = (pointers(&args), pointers(&environment));
+        Ok(Prepared { path, argv, envp, _strings: [args, environment] })
     }
 }
 
@@ -62,10 +89,11 @@ fn pipe() -> Result<(OwnedFd, OwnedFd), LaunchError> {
 
 /// Starts the program and stops it before its first instruction.
 pub fn spawn(program: &Program, shared: &SharedMemory, way: Way) -> Result<Spawned, LaunchError> {
-    let prepared = Prepared::new(program)?;
+    let number = high_descriptor();
+    let probe = if way == Way::Preloaded { Some(probe_file()?) } else { None };
+    let prepared = Prepared::new(program, probe.is_some().then_some(number - 1))?;
     let (failure, tell_failure) = pipe()?;
     let (wait_for_go, go) = pipe()?;
-    let number = high_descriptor();
     // SAFETY: between fork and exec the child only makes system calls on data prepared before.
     let pid = unsafe { libc::fork() };
     if pid < 0 {
@@ -76,13 +104,17 @@ pub fn spawn(program: &Program, shared: &SharedMemory, way: Way) -> Result<Spawn
         unsafe {
             signals::as_inherited();
             libc::dup2(shared.fd(), number);
+            if let Some(probe) = &probe {
+                libc::dup2(probe.as_raw_fd(), number - 1);
+            }
             let mut byte = 0u8;
             let ready = match way {
                 Way::Placed => libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0) == 0,
+                Way::Preloaded => true,
                 Way::Seized => libc::read(wait_for_go.as_raw_fd(), (&raw mut byte).cast(), 1) == 1,
             };
             if ready {
-                libc::execv(prepared.path.as_ptr(), prepared.argv.as_ptr());
+                libc::execve(prepared.path.as_ptr(), prepared.argv.as_ptr(), prepared.envp.as_ptr());
             }
             let error = *libc::__errno_location();
             libc::write(tell_failure.as_raw_fd(), (&raw const error).cast(), 4);
@@ -92,6 +124,14 @@ pub fn spawn(program: &Program, shared: &SharedMemory, way: Way) -> Result<Spawn
     drop((tell_failure, wait_for_go));
     let stopped = match way {
         Way::Placed => wait_for_exec(pid),
+        // It runs already, unless it says why not.
+        Way::Preloaded => match why(&failure) {
+            None => return Ok(Spawned { pid, number }),
+            Some(error) => {
+                kill(pid);
+                return Err(LaunchError::Exec { path: program.path.clone(), error });
+            }
+        },
         Way::Seized => stops::attach(pid).map_err(LaunchError::NoTracing).and_then(|()| {
             // SAFETY: a byte from a local.
             unsafe { libc::write(go.as_raw_fd(), [1u8].as_ptr().cast(), 1) };
@@ -111,6 +151,19 @@ pub fn spawn(program: &Program, shared: &SharedMemory, way: Way) -> Result<Spawn
         }
     })?;
     Ok(Spawned { pid, number })
+}
+
+/// The probe as a file in memory.
+fn probe_file() -> Result<OwnedFd, LaunchError> {
+    // SAFETY: the name is a C string.
+    let fd = unsafe { libc::memfd_create(c"sonde-probe".as_ptr(), libc::MFD_CLOEXEC) };
+    if fd < 0 {
+        return Err(own("memfd_create"));
+    }
+    // SAFETY: the descriptor is new and ours.
+    let mut file = File::from(unsafe { OwnedFd::from_raw_fd(fd) });
+    file.write_all(PROBE).map_err(|error| LaunchError::Own { what: "writing the probe", error })?;
+    Ok(file.into())
 }
 
 /// What the child said before it ended.

@@ -95,6 +95,7 @@ impl Study {
             log_bytes: self.log_bytes,
             descriptions: self.descriptions,
             ticks_per_second: clock.ticks_per_second(),
+            started: self.shared.control().ready.load(Relaxed) != 0,
             became: self.watch.became().map(Path::to_owned),
             mappings: self.watch.into_mappings(),
         };

@@ -55,5 +55,12 @@ pub fn family_of(tid: i32) -> Option<(i32, i32)> {
 
 /// Whether a thread is on a processor, or ready for one, rather than asleep in a system call.
 pub fn is_running(pid: i32, tid: i32) -> bool {
-    fs::read_to_string(format!("/proc/{pid}/task/{tid}/syscall")).is_ok_and(|s| s.starts_with("running"))
+    match fs::read_to_string(format!("/proc/{pid}/task/{tid}/syscall")) {
+        Ok(text) => text.starts_with("running"),
+        // Forbidden where tracing is; everybody may read the state.
+        Err(_) => {
+            let stat = fs::read_to_string(format!("/proc/{pid}/task/{tid}/stat")).unwrap_or_default();
+            stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('R'))
+        }
+    }
 }

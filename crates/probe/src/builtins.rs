@@ -62,6 +62,12 @@ core::arch::global_asm!(
     "movzx ecx, byte ptr [rsi - 1]",
     "sub eax, ecx",
     "3: ret",
+    "sonde_builtin strlen",
+    "mov rax, -1",
+    "4: inc rax",
+    "cmp byte ptr [rdi + rax], 0",
+    "jne 4b",
+    "ret",
     // Named by the precompiled core library; never called, because panics abort.
     "sonde_builtin rust_eh_personality",
     "sonde_builtin _Unwind_Resume",

@@ -5,6 +5,7 @@
 #![no_std]
 
 mod builtins;
+mod preload;
 
 use sonde_engine::heap::ProbeHeap;
 use sonde_engine::{Start, start};

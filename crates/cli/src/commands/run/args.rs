@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use clap::ValueEnum;
 use sonde_event::Detail;
-use sonde_launch::{Options, Policy, Trigger};
+use sonde_launch::{Loader, Options, Policy, Trigger};
 
 use crate::quantity::{parse_duration, parse_part, parse_share, parse_size};
 
@@ -88,6 +88,10 @@ pub struct Recording {
     #[arg(long, value_enum, default_value_t = TriggerName::Auto, help_heading = "Recording")]
     pub trigger: TriggerName,
 
+    /// How the probe gets into the program; auto takes ptrace where it is allowed
+    #[arg(long, value_enum, default_value_t = LoaderName::Auto, help_heading = "Recording")]
+    pub loader: LoaderName,
+
     /// CPU time of a thread between bursts, such as 10ms or 500us [default: 10ms]
     #[arg(long, value_name = "TIME", value_parser = parse_duration, help_heading = "Recording")]
     pub period: Option<Duration>,
@@ -143,6 +147,17 @@ pub enum TriggerName {
     Perf,
     /// A timer on each thread's CPU time, which sends a signal
     Timer,
+}
+
+/// How the probe gets into the program.
+#[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LoaderName {
+    /// The best that this machine allows
+    Auto,
+    /// Placed through ptrace before the first instruction; any program
+    Ptrace,
+    /// Mapped by the dynamic loader (LD_PRELOAD); bursts of dynamic programs, without ptrace
+    Preload,
 }
 
 /// What to record.
@@ -223,6 +238,11 @@ impl Recording {
                 TriggerName::Stops => Trigger::Stops,
                 TriggerName::Perf => Trigger::Perf,
                 TriggerName::Timer => Trigger::Timer,
+            },
+            loader: match self.loader {
+                LoaderName::Auto => Loader::Auto,
+                LoaderName::Ptrace => Loader::Ptrace,
+                LoaderName::Preload => Loader::Preload,
             },
             random_gap: (self.random_gap * 1000.0).round() as u32,
             max_memory: self.max_memory as u64,

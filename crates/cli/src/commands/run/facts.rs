@@ -22,6 +22,7 @@ pub struct Facts {
     pub trigger: Option<&'static str>,
     pub trigger_note: Option<String>,
     pub loader: &'static str,
+    pub loader_note: Option<String>,
     pub policy: String,
     pub record: String,
     pub wall_seconds: f64,
@@ -113,6 +114,13 @@ fn share(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { (part / whole).min(1.0) } else { 0.0 }
 }
 
+/// Nothing is recorded where the program's loader did not load the probe.
+fn not_started(totals: &Totals) -> Option<String> {
+    let what =
+        "the probe did not start: the program's loader did not map it (LD_PRELOAD), or memory was refused";
+    (!totals.started).then(|| what.into())
+}
+
 impl Facts {
     /// Puts together what is known.
     pub fn new(known: Known<'_>, totals: &Totals) -> Facts {
@@ -138,6 +146,7 @@ impl Facts {
             trigger: known.setup.trigger.map(trigger_name),
             trigger_note: known.setup.trigger_note.clone(),
             loader: known.setup.loader,
+            loader_note: known.setup.loader_note.clone(),
             policy: known.policy,
             record: known.record,
             wall_seconds: totals.wall.as_secs_f64(),
@@ -159,7 +168,7 @@ impl Facts {
             log_bytes: totals.log_bytes,
             burst_ends: drops::ends(totals),
             drops: drops::drops(totals),
-            error: totals.error.as_ref().map(ToString::to_string),
+            error: totals.error.as_ref().map(ToString::to_string).or_else(|| not_started(totals)),
             became: totals.became.as_ref().map(|path| path.display().to_string()),
             children: totals.children.count,
             children_at_least: totals.children.is_lower_bound,

@@ -20,7 +20,9 @@ const LONGEST_NAME: usize = 60;
 pub fn write(out: &mut impl Write, facts: &Facts, totals: &Totals) -> io::Result<()> {
     writeln!(out, "sonde: {} {}", facts.program.join(" "), ending(facts.exit))?;
     writeln!(out, "  trigger   {}", trigger(facts))?;
-    writeln!(out, "  probe     {}", facts.loader)?;
+    let better =
+        facts.loader_note.as_ref().map_or(String::new(), |note| format!(" (nothing better: {note})"));
+    writeln!(out, "  probe     {}{better}", facts.loader)?;
     writeln!(out, "  recorded  {}", recorded(facts))?;
     writeln!(out, "  overhead  {}", overhead(facts))?;
     writeln!(out, "  events    {}", events(facts))?;
