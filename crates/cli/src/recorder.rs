@@ -87,7 +87,8 @@ fn meta(program: &Program, options: &Options, setup: &Setup) -> Meta {
     }
 }
 
-fn machine() -> Machine {
+/// This machine.
+pub fn machine() -> Machine {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
     let model = read("/proc/cpuinfo");
     let model = model.lines().find_map(|l| l.strip_prefix("model name")?.split_once(':'));

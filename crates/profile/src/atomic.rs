@@ -28,6 +28,17 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), ProfileError> {
     moved.map_err(cannot)
 }
 
+/// Finds out whether a profile can be written to a file, without touching what is there: to be asked before the work.
+pub fn try_to_write(path: &Path) -> Result<(), ProfileError> {
+    let path = &fs::canonicalize(path).unwrap_or_else(|_| path.into());
+    let cannot = |source| ProfileError::System { action: "write", path: path.into(), source };
+    match fs::metadata(path) {
+        Ok(there) if there.is_dir() => Err(cannot(io::ErrorKind::IsADirectory.into())),
+        Ok(there) if !there.is_file() => Ok(()),
+        _ => beside(path).and_then(|(beside, _)| fs::remove_file(beside)).map_err(cannot),
+    }
+}
+
 /// A new file in the same folder, so that it can be moved in one step.
 fn beside(path: &Path) -> io::Result<(PathBuf, File)> {
     let name = path.file_name().ok_or(io::ErrorKind::InvalidFilename)?;

@@ -48,6 +48,7 @@ mod timeline;
 mod trees;
 mod wire;
 
+pub use atomic::try_to_write;
 pub use check::Invalid;
 pub use error::ProfileError;
 pub use file::{Limits, VERSION};

@@ -80,7 +80,12 @@ pub fn run(args: &Args) -> Result<()> {
 /// A report of a profile.
 pub fn of(profile: &Profile, symbols: &mut Symbols, options: &Options) -> sonde_report::Report {
     let runs: Vec<About> = profile.runs.iter().map(about).collect();
-    let subject = Subject::of(&profile.summary, &runs, None);
+    let subject = Subject {
+        streams: profile.streams.as_ref(),
+        loops: profile.loops.as_ref(),
+        values: profile.values.as_ref(),
+        ..Subject::of(&profile.summary, &runs, profile.calls.as_ref())
+    };
     sonde_report::report(&subject, symbols, options)
 }
 

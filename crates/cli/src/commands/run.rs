@@ -6,6 +6,7 @@ mod args;
 mod drops;
 mod facts;
 mod hot;
+mod kept;
 mod pace;
 mod processes;
 mod progress;
@@ -24,10 +25,13 @@ use sonde_launch::{Counter, Options, Outlets, Parts, Policy, Program, Served, Se
 pub use args::{Args, CommandLine, Recording};
 pub use drops::loss_in_words;
 use facts::{Facts, Known, Memory};
+use kept::{Kept, Line, Taken};
 use pace::{Measured, Pace};
 use processes::{Processes, add_hot, sum, weigh};
 use progress::Progress;
 use seen::Seen;
+
+use sonde_summary::BurstTime;
 
 use crate::outcome::{CannotRun, CannotWrite, Ended};
 use crate::recorder::Recorder;
@@ -38,15 +42,31 @@ pub fn run(args: &Args) -> Result<()> {
     let program = find(&args.command)?;
     let mut seen = Seen::new(args)?;
     let mut processes = Processes::new(args);
-    let outlets = Outlets {
-        reader: seen.reader(),
-        parts: args.follow.then_some(&mut processes as &mut dyn Parts),
-        tap: None,
+    // Before the program runs: it must not have run in vain because the file cannot be made.
+    args.output.as_deref().map(sonde_profile::try_to_write).transpose()?;
+    let mut kept = args.output.as_ref().map(|_| Kept::new(&options)).transpose()?;
+    let mut watching = Watching {
+        quiet: args.quiet,
+        burst_time: kept.as_ref().and_then(Kept::burst_time),
+        line: Some(Line::new()),
     };
-    let output = args.output.as_deref();
-    let (mut done, setup) = observe(&args.recording, &options, &program, output, outlets, args.quiet)?;
-    // A report is worth having even when the trace could not be written to its end.
-    let written = done.finish();
+    let mut both: (&mut dyn Reader, &mut dyn Reader);
+    let reader: Option<&mut dyn Reader> = match (seen.reader(), kept.as_mut().map(Kept::reader)) {
+        (Some(seen), Some(kept)) => {
+            both = (seen, kept);
+            Some(&mut both)
+        }
+        (one, None) | (None, one) => one,
+    };
+    let parts = args.follow.then_some(&mut processes as &mut dyn Parts);
+    let outlets = Outlets { reader, parts, tap: None };
+    let (mut done, setup) = observe(&args.recording, &options, &program, None, outlets, &mut watching)?;
+    // A report is worth having even when the profile could not be written.
+    let taken = Taken { recording: &args.recording, options: &options, program: &program, setup: &setup };
+    let written = match (kept, args.output.as_deref(), watching.line) {
+        (Some(kept), Some(path), Some(line)) => kept.write(path, &taken, &done.served, line),
+        _ => Ok(()),
+    };
     if seen.is_wanted() {
         let facts = conclude(args, &options, &program, &setup, &mut done.served, &mut seen, &mut processes)?;
         tell(args, &options, &facts, &done.served.totals)?;
@@ -59,7 +79,8 @@ pub fn run(args: &Args) -> Result<()> {
 pub fn record(recording: &Recording, command: &CommandLine, output: &Path) -> Result<()> {
     let options = recording.options()?;
     let program = find(command)?;
-    let (mut done, _) = observe(recording, &options, &program, Some(output), Outlets::default(), false)?;
+    let (mut done, _) =
+        observe(recording, &options, &program, Some(output), Outlets::default(), &mut Watching::default())?;
     done.finish()?;
     Err(Ended(done.served.exit).into())
 }
@@ -67,6 +88,15 @@ pub fn record(recording: &Recording, command: &CommandLine, output: &Path) -> Re
 fn find(command: &CommandLine) -> Result<Program> {
     let (name, rest) = command.words.split_first().context("no program given")?;
     Ok(Program::find(name, rest).map_err(CannotRun)?)
+}
+
+/// What goes on beside the reading of the stream.
+#[derive(Default)]
+struct Watching {
+    quiet: bool,
+    /// To be told when the period changes.
+    burst_time: Option<BurstTime>,
+    line: Option<Line>,
 }
 
 /// A program that ended, and the trace file that is to be ended.
@@ -88,18 +118,19 @@ fn observe(
     program: &Program,
     output: Option<&Path>,
     outlets: Outlets<'_>,
-    quiet: bool,
+    watching: &mut Watching,
 ) -> Result<(Done, Setup)> {
     // Before the program runs: it must not have run in vain because the file cannot be made.
     let file = output.map(Recorder::create).transpose()?;
     let session = Session::start(program, options).map_err(CannotRun)?;
     let setup = session.setup().clone();
     let mut recorder = file.map(|file| file.begin(program, options, &setup)).transpose()?;
-    let progress = Progress::new(quiet);
+    let progress = Progress::new(watching.quiet);
     let mut pace = pacer(recording, options);
     let mut tick = |session: &mut Session| {
         progress.show(session);
-        adapt(session, pace.as_mut());
+        watching.line.iter_mut().for_each(|line| line.look(session));
+        adapt(session, pace.as_mut(), watching.burst_time.as_ref());
     };
     let reader = outlets.reader.map(|reader| reader as &mut dyn Reader);
     let parts = outlets.parts.map(|parts| parts as &mut dyn Parts);
@@ -116,7 +147,7 @@ fn pacer(recording: &Recording, options: &Options) -> Option<Pace> {
     }
 }
 
-fn adapt(session: &mut Session, pace: Option<&mut Pace>) {
+fn adapt(session: &mut Session, pace: Option<&mut Pace>, burst_time: Option<&BurstTime>) {
     let Some(pace) = pace else { return };
     let measured = Measured {
         cpu: session.cpu_time().as_secs_f64(),
@@ -125,6 +156,8 @@ fn adapt(session: &mut Session, pace: Option<&mut Pace>) {
     };
     if let Some((period, checks)) = pace.step(measured) {
         session.set_pace(period, checks);
+        // Bursts that end from now on stand for the new period, nearly: the next one was begun by the old one.
+        burst_time.into_iter().for_each(|time| time.set(period));
     }
 }
 

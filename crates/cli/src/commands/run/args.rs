@@ -33,7 +33,7 @@ pub struct Args {
     #[command(flatten)]
     pub recording: Recording,
 
-    /// Write a trace of all that was recorded to FILE (see `sonde trace`)
+    /// Write a profile of the run to FILE, for `sonde report`, `merge` and `diff` (traces: `sonde trace record`)
     #[arg(short = 'o', long = "output", value_name = "FILE", help_heading = "Report")]
     pub output: Option<PathBuf>,
 
@@ -207,7 +207,7 @@ impl Args {
         }
         if self.output.is_some() {
             bail!(
-                "--follow has no trace file: a trace is of one process; leave -o out, or trace the child itself"
+                "--follow cannot write a profile yet: it would be of one process; leave -o out, or run the child by itself"
             );
         }
         let by_stops = matches!(self.recording.trigger, TriggerName::Auto | TriggerName::Stops);

@@ -48,7 +48,7 @@ pub fn write(out: &mut impl Write, facts: &Facts, totals: &Totals) -> io::Result
         writeln!(out, "  error     in the log: {error}")?;
     }
     if let Some(output) = &facts.output {
-        writeln!(out, "  trace     {output}")?;
+        writeln!(out, "  profile   {output}")?;
     }
     write_hot(out, "code", "instructions", facts.hot_threshold, &facts.hot_code, facts.instructions)?;
     write_hot(

@@ -1,0 +1,145 @@
+//! What is kept of a run for the profile file (`-o`): the analyses, the time line, and how it was taken.
+
+use std::path::Path;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use anyhow::Result;
+use sonde_analysis::{Analyses, Config, Wanted};
+use sonde_event::Reader;
+use sonde_launch::{Counter, Exit, Options, Policy, Program, Served, Session, Setup};
+use sonde_profile::{Ending, Profile, Run, Timeline};
+use sonde_summary::BurstTime;
+
+use super::args::Recording;
+use super::drops;
+use super::facts::trigger_name;
+use crate::counters;
+use crate::recorder::machine;
+
+/// Everything that goes into a profile, while the program runs.
+pub struct Kept {
+    analyses: Analyses,
+    started: SystemTime,
+}
+
+impl Kept {
+    /// With the analyses that this recording has what it takes for.
+    pub fn new(options: &Options) -> Result<Kept> {
+        let burst_time = match options.policy {
+            Policy::Bursts { period, .. } => Some(BurstTime::new(period)),
+            _ => None,
+        };
+        let (wanted, _) = Wanted::default().possible(options.detail);
+        let summary = sonde_summary::Config { burst_time, ..sonde_summary::Config::default() };
+        let config = Config { wanted, summary, ..Config::default() };
+        Ok(Kept { analyses: Analyses::new(&config)?, started: SystemTime::now() })
+    }
+
+    /// As a reader of the stream.
+    pub fn reader(&mut self) -> &mut dyn Reader {
+        &mut self.analyses
+    }
+
+    /// To be told when the period changes.
+    pub fn burst_time(&self) -> Option<BurstTime> {
+        self.analyses.burst_time()
+    }
+
+    /// Writes the profile of the run.
+    pub fn write(self, path: &Path, taken: &Taken<'_>, served: &Served, line: Line) -> Result<()> {
+        let started = self.started;
+        let findings = self.analyses.finish(served.decoder.catalog());
+        let run = describe(taken, served, started, line);
+        let mut profile = Profile::of_run(run, findings.summary);
+        profile.calls = findings.calls;
+        profile.loops = findings.loops;
+        profile.values = findings.values;
+        profile.streams = findings.streams;
+        Ok(profile.write_to(path)?)
+    }
+}
+
+/// How a run was taken.
+pub struct Taken<'a> {
+    pub recording: &'a Recording,
+    pub options: &'a Options,
+    pub program: &'a Program,
+    pub setup: &'a Setup,
+}
+
+fn describe(taken: &Taken<'_>, served: &Served, started: SystemTime, mut line: Line) -> Run {
+    let (options, totals) = (taken.options, &served.totals);
+    let (period, burst_checks, gap_checks) = match options.policy {
+        Policy::Bursts { period, checks } => (period, checks, 0),
+        Policy::Always => (Duration::ZERO, 0, 0),
+        Policy::Counter { gap, checks } => (Duration::ZERO, checks, gap),
+    };
+    let bursts = totals.counter(Counter::Bursts);
+    line.note(nanoseconds(totals.wall), totals.cpu, bursts);
+    let mut run = Run {
+        recorder: env!("CARGO_PKG_VERSION").into(),
+        path: taken.program.path.display().to_string(),
+        policy: taken.recording.policy_name(),
+        record: taken.recording.record_name(),
+        trigger: taken.setup.trigger.map(|kind| trigger_name(kind).to_owned()),
+        trigger_note: taken.setup.trigger_note.clone(),
+        loader: taken.setup.loader.into(),
+        period_ns: nanoseconds(period),
+        burst_checks,
+        gap_checks,
+        rate: taken.recording.rate,
+        random_gap: taken.recording.random_gap,
+        seed: taken.recording.seed,
+        started_ms: started.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64),
+        machine: machine(),
+        cpu_ns: nanoseconds(totals.cpu),
+        wall_ns: nanoseconds(totals.wall),
+        ending: match served.exit {
+            Exit::Status(status) => Ending::Status(status),
+            Exit::Signal(signal) => Ending::Signal(signal),
+        },
+        bursts,
+        burst_ns: totals.counter(Counter::BurstCpuNs),
+        became: totals.became.as_ref().map(|path| path.display().to_string()),
+        error: totals.error.as_ref().map(ToString::to_string),
+        counters: counters::by_name(totals),
+        burst_ends: drops::ends(totals),
+        losses: drops::drops(totals),
+        timeline: line.timeline,
+        ..Run::default()
+    };
+    run.set_command(taken.program.args.iter().map(|word| word.to_string_lossy()));
+    run
+}
+
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// The time line while it grows: totals are looked at now and then, and what was added since goes onto the line.
+pub struct Line {
+    timeline: Timeline,
+    begun: Instant,
+    cpu_ns: u64,
+    bursts: u64,
+}
+
+impl Line {
+    /// Begins now.
+    pub fn new() -> Line {
+        Line { timeline: Timeline::default(), begun: Instant::now(), cpu_ns: 0, bursts: 0 }
+    }
+
+    /// Looks at a session.
+    pub fn look(&mut self, session: &Session) {
+        let at = nanoseconds(self.begun.elapsed());
+        self.note(at, session.cpu_time(), session.counter(Counter::Bursts));
+    }
+
+    fn note(&mut self, at_ns: u64, cpu: Duration, bursts: u64) {
+        let cpu = nanoseconds(cpu);
+        let more = (cpu.saturating_sub(self.cpu_ns), bursts.saturating_sub(self.bursts));
+        (self.cpu_ns, self.bursts) = (self.cpu_ns.max(cpu), self.bursts.max(bursts));
+        self.timeline.add(at_ns, more.0, more.1);
+    }
+}

@@ -1,0 +1,141 @@
+//! Profiles of real runs: written, checked, added up and compared.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use sonde_profile::{MergeOptions, Profile};
+use sonde_rap::Snapshot;
+use sonde_summary::{Kind, Trees};
+
+struct Bench(tempfile::TempDir);
+
+impl Bench {
+    fn new() -> Bench {
+        Bench(tempfile::tempdir().expect("a temporary folder"))
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// Builds the program with the two functions' parts of the time.
+    fn build(&self, folder: &str, first: u32, second: u32) -> PathBuf {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/two_functions.c");
+        std::fs::create_dir_all(self.path(folder)).expect("a folder");
+        let program = self.path(folder).join("program");
+        let mut cc = Command::new("cc");
+        cc.args(["-g", "-O1", "-Wl,--build-id", "-o"]).arg(&program).arg(source);
+        let built = cc.arg(format!("-DFIRST={first}")).arg(format!("-DSECOND={second}")).status();
+        assert!(built.expect("a C compiler").success());
+        program
+    }
+
+    fn sonde<S: AsRef<std::ffi::OsStr>>(&self, args: &[S]) -> Output {
+        let done = Command::new(env!("CARGO_BIN_EXE_sonde")).args(args).current_dir(self.0.path()).output();
+        done.expect("sonde runs")
+    }
+
+    fn run(&self, options: &[&str], name: &str, program: &Path, rounds: &str) -> Profile {
+        let (output, program) = (self.path(name), program.display().to_string());
+        let args = [&["run", "-q", "-o", name], options, &["--", &program, rounds]].concat();
+        let done = self.sonde(&args);
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        let profile = Profile::read(&output).expect("a profile");
+        assert_eq!(profile.check(), Ok(()));
+        profile
+    }
+
+    fn json(&self, args: &[&str]) -> serde_json::Value {
+        let done = self.sonde(args);
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        serde_json::from_slice(&done.stdout).expect("JSON")
+    }
+}
+
+fn code(profile: &Profile) -> &Snapshot<u64> {
+    match &profile.summary.of(Kind::Code).expect("code").tree {
+        Trees::One(tree) => tree,
+        Trees::Two(_) => panic!("code has one dimension"),
+    }
+}
+
+const BURSTS: [&str; 2] = ["--period", "2ms"];
+
+#[test]
+fn runs_of_the_same_program_show_no_change_and_versions_do() {
+    let bench = Bench::new();
+    let (old, new) = (bench.build("old", 60, 40), bench.build("new", 15, 85));
+    let first = bench.run(&BURSTS, "first.sonde", &old, "8000");
+    assert!(first.totals.bursts > 50, "{:?}", first.totals);
+    bench.run(&BURSTS, "second.sonde", &old, "8000");
+    bench.run(&BURSTS, "new.sonde", &new, "8000");
+    let same = bench.json(&["diff", "--json", "first.sonde", "second.sonde"]);
+    assert_eq!(same["functions"].as_array().map(Vec::len), Some(0), "{same}");
+    for kind in same["kinds"].as_array().expect("kinds") {
+        assert_eq!(kind["changes"].as_array().map(Vec::len), Some(0), "{kind}");
+    }
+    let text = bench.sonde(&["diff", "first.sonde", "second.sonde"]);
+    assert!(String::from_utf8_lossy(&text.stdout).contains("nothing changed beyond the errors"));
+    let changed = bench.json(&["diff", "--json", "first.sonde", "new.sonde"]);
+    let by = |name: &str| {
+        let found = changed["functions"].as_array().expect("functions").iter().find(|f| f["name"] == name);
+        found.and_then(|f| f["at_least"].as_f64()).unwrap_or_else(|| panic!("{name}: {changed}"))
+    };
+    assert!(by("first (program)") < -0.1 && by("second (program)") > 0.1);
+    assert_eq!(changed["rebuilt"].as_array().map(Vec::len), Some(1));
+}
+
+#[test]
+fn merged_runs_are_one_run_over_all_of_it_within_bounds() {
+    let bench = Bench::new();
+    let program = bench.build("p", 3, 2);
+    let always = ["--policy", "always"];
+    let parts: Vec<Profile> =
+        [5, 9, 20].map(|n| bench.run(&always, &format!("{n}.sonde"), &program, &n.to_string())).into();
+    let mut all = parts[0].clone();
+    for part in &parts[1..] {
+        all.merge(part, &MergeOptions::default()).expect("runs of the same program");
+        assert_eq!(all.check(), Ok(()));
+    }
+    let whole = bench.run(&always, "34.sonde", &program, "34");
+    // The three runs start and end three times, which the one run does once: that is all that may differ.
+    let region =
+        all.summary.regions.all().iter().position(|r| r.name.ends_with("/p/program")).expect("it ran");
+    let other =
+        whole.summary.regions.all().iter().position(|r| r.name.ends_with("/p/program")).expect("it ran");
+    let bounds = |profile: &Profile, slot: usize| {
+        let lo = (slot as u64) << 48;
+        code(profile).bounds(lo, lo + ((1 << 48) - 1))
+    };
+    let (sum, one) = (bounds(&all, region), bounds(&whole, other));
+    let outside_loops = 5_000;
+    assert!(
+        sum.lower <= one.upper + outside_loops && one.lower <= sum.upper + outside_loops,
+        "{sum:?} {one:?}"
+    );
+    let error = code(&all).eps_effective * code(&all).events as f64;
+    assert!((sum.upper - sum.lower) as f64 <= 2.0 * error + 1.0);
+    assert_eq!(code(&all).events, parts.iter().map(|part| code(part).events).sum::<u64>());
+    assert_eq!(
+        all.summary.counts.instructions,
+        parts.iter().map(|p| p.summary.counts.instructions).sum::<u64>()
+    );
+    let done = bench.sonde(&["merge", "-o", "all.sonde", "5.sonde", "9.sonde", "20.sonde"]);
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    assert_eq!(Profile::read(&bench.path("all.sonde")).expect("a profile"), all);
+}
+
+#[test]
+fn what_is_no_profile_is_refused_with_the_reason() {
+    let bench = Bench::new();
+    std::fs::write(bench.path("text"), "not a profile, but long enough to be one").expect("a file");
+    for args in [&["report", "text"][..], &["diff", "text", "text"], &["merge", "-o", "out", "text"]] {
+        let done = bench.sonde(args);
+        let said = String::from_utf8_lossy(&done.stderr).into_owned();
+        assert_eq!(done.status.code(), Some(2), "{said}");
+        assert!(said.contains("text") && said.contains("not a profile"), "{said}");
+    }
+    assert!(!bench.path("out").exists());
+    let done = bench.sonde(&["merge", "-o", "out", "missing.sonde"]);
+    assert!(String::from_utf8_lossy(&done.stderr).contains("missing.sonde"));
+}
