@@ -1,7 +1,7 @@
 //! The code cache: where copies lie, which pc each belongs to, and which jumps between them can be linked.
 //!
 //! Copies are only appended; when anything is full, or the program's code changed, everything is thrown away at a
-//! moment when no thread runs in it.
+//! moment when no thread runs in it. Where threads never leave by themselves, they are led out first by undoing all links.
 
 use core::sync::atomic::{AtomicI32, Ordering};
 use sonde_sys::memory::*;
@@ -96,6 +96,8 @@ pub struct Cache {
     /// The jump tables of indirect branches, by version.
     pub tables: [*mut u64; 2],
     miss: u64,
+    /// Whether all links are undone and nothing was added since.
+    forgotten: bool,
 }
 
 impl Cache {
@@ -122,6 +124,7 @@ impl Cache {
             index_len: count * 2,
             tables: [low as *mut u64, (low + TABLE_ENTRIES * 8) as *mut u64],
             miss,
+            forgotten: false,
         };
         cache.clear_table();
         Some(cache)
@@ -147,8 +150,21 @@ impl Cache {
         self.clear_table();
     }
 
-    /// Forgets which pc has which copy, without touching the copies: threads may be in them.
+    /// Lets all threads come out, unless nothing was added since that was done last.
+    pub fn lead_out(&mut self) {
+        if !self.forgotten {
+            self.forget();
+        }
+    }
+
+    /// Forgets which pc has which copy and lets every copy lead to the engine. Threads may be in them: each comes out at
+    /// the next exit of the superblock that it is in.
     pub fn forget(&mut self) {
+        self.forgotten = true;
+        for exit in (0..self.exits.len).filter_map(|i| self.exits.get(i)).filter(|e| e.link != 0) {
+            // SAFETY: the rel32 lies 4-byte aligned in our code; 0 leads to the code behind it, which asks the engine.
+            unsafe { (*(exit.link as *const AtomicI32)).store(0, Ordering::Release) };
+        }
         // SAFETY: the index mapping is private; an empty index only means that nothing is found.
         let _ = unsafe { discard(self.index as usize, self.index_len * 4) };
         self.clear_table();
@@ -213,6 +229,7 @@ impl Cache {
         code: &[u8],
         exits: impl Iterator<Item = ExitInfo>,
     ) -> Superblock {
+        self.forgotten = false;
         sb.at = self.next;
         sb.len = code.len() as u32;
         // SAFETY: `has_room` saw that the code fits; nobody runs here before the superblock is in the index.

@@ -12,7 +12,7 @@ use crate::program_memory::{read_program, write_program};
 use crate::state::{Engine, engine};
 use crate::thread::{Pending, Thread};
 use crate::virtual_signals::{ALWAYS_OURS, on_stack, set_real};
-use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::Ordering::{Relaxed, Release};
 use sonde_sys::process;
 use sonde_sys::signal::{self, Action, Context, Info};
 use sonde_wire::Counter;
@@ -29,6 +29,7 @@ impl Engine {
         if thread.pending_count.load(Relaxed) == 0 {
             return;
         }
+        thread.inside.store(0, Release);
         self.refresh_frame(thread);
         thread.frame.mask &= !ALWAYS_OURS;
         thread.frame.stack = thread.signal_stack();

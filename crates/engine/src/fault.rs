@@ -8,7 +8,7 @@
 use crate::entry;
 use crate::state::{Engine, engine};
 use crate::thread::Thread;
-use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::Ordering::{Relaxed, Release};
 use sonde_sys::process;
 use sonde_sys::signal::{self, Action, Context, Info};
 use sonde_wire::Counter;
@@ -119,6 +119,7 @@ impl Engine {
     /// Goes native as a signal context says. Not by returning from the handler: the kernel would keep our alternate
     /// stack, because the handler runs on it.
     pub fn go_native_with(&self, thread: &mut Thread, uc: &Context) -> ! {
+        thread.inside.store(0, Release);
         let size = self.template.lock().map_or(512, |t| t.size as usize + 4);
         thread.frame = *uc;
         thread.frame.fpstate = thread.state_at;

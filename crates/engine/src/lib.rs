@@ -22,6 +22,7 @@ pub mod log;
 pub mod program_memory;
 pub mod random;
 pub mod resident;
+pub mod room;
 pub mod spin;
 pub mod state;
 pub mod syscall;

@@ -42,6 +42,10 @@ pub struct Engine {
     pub learned: AtomicU32,
     /// Set when the program ends.
     pub exiting: AtomicU32,
+    /// How often the cache was emptied to make room.
+    pub emptied: AtomicU32,
+    /// Nobody wakes those who wait here: see [`crate::room`].
+    pub nap: AtomicU32,
     /// Set when the cache has to be thrown away once no thread is in it.
     pub flush_wanted: AtomicU32,
 }
@@ -91,6 +95,7 @@ impl Engine {
         thread.stack_top = sonde_wire::slot::Head::stack_top_of(me);
         thread.random = self.control().config.seed ^ me.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         thread.active.store(0, Ordering::Relaxed);
+        thread.inside.store(0, Ordering::Relaxed);
         thread.has_timer = 0;
         thread.held.info[0] = 0;
         thread.blocked_faults = 0;
@@ -148,6 +153,8 @@ pub unsafe fn start(with: Start) -> Option<&'static Engine> {
         template: Spin::new(None),
         exiting: AtomicU32::new(0),
         learned: AtomicU32::new(0),
+        emptied: AtomicU32::new(0),
+        nap: AtomicU32::new(0),
         flush_wanted: AtomicU32::new(0),
     };
     let fresh_pool = fresh.pool.base as u64;

@@ -183,16 +183,12 @@ impl Engine {
     /// Where in the copy to go on at `pc`; goes native if it cannot be copied.
     pub fn go_on(&self, thread: &mut Thread, pc: u64) -> u64 {
         self.deliver_pending(thread, pc);
-        let mut translator = self.translator.lock();
-        match translator.copy_of(self, pc, thread.version) {
-            Ok(sb) => {
+        match self.enter_copy(thread, pc, &mut |_, _, _| {}) {
+            Ok(at) => {
                 thread.next_pc = pc;
-                sb.at + u64::from(sb.body)
+                at
             }
-            Err(cause) => {
-                drop(translator);
-                self.not_copied(thread, pc, cause)
-            }
+            Err(cause) => self.not_copied(thread, pc, cause),
         }
     }
 }

@@ -107,6 +107,8 @@ pub struct Thread {
     pub stepping: u32,
     /// Which version of the code it runs: see [`crate::cache::RECORDING`].
     pub version: u8,
+    /// 1 from when a place in the copy was chosen for the thread until it is known to have come out.
+    pub inside: AtomicU32,
 }
 
 /// A signal to be delivered at the next block boundary.

@@ -83,9 +83,11 @@ impl Translator {
             });
         }
         let bytes = self.emitters[version as usize & 1].code.bytes.len();
-        let room = self.cache.has_room(bytes, self.plan.exits.len());
-        if !room || version == RECORDING && !self.describe(engine, pc) {
+        if !self.cache.has_room(bytes, self.plan.exits.len()) {
             return Err(Cause::CacheFull);
+        }
+        if version == RECORDING && !self.describe(engine, pc) {
+            return Err(Cause::Buffers);
         }
         let sb = Superblock {
             pc,
@@ -184,7 +186,7 @@ impl Translator {
         true
     }
 
-    /// New code gets new copies; old copies stay where they are, for threads that are in them.
+    /// New code gets new copies; old copies stay where they are, for threads that have yet to leave them.
     pub fn forget(&mut self, engine: &Engine) {
         self.cache.forget();
         self.code.forget_copies();

@@ -1,13 +1,14 @@
 //! From native code into the copy and back: the trigger's signal handler, and what the copy asks the engine for.
 
-use crate::cache::{CHECKING, RECORDING};
+use crate::cache::{CHECKING, ExitInfo, RECORDING, Superblock};
 use crate::code_map::Check;
 use crate::entry::{self, why};
 use crate::frame::Template;
 use crate::random;
 use crate::state::{Engine, engine};
 use crate::thread::Thread;
-use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+use crate::translate::Translator;
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use sonde_sys::process;
 use sonde_sys::signal::{self, Action, Context};
 use sonde_sys::time::{Timer, tsc};
@@ -210,13 +211,9 @@ impl Engine {
             signal::set_mask(thread.app_mask & !thread.blocked_faults);
             return self.go_on(thread, pc);
         }
-        let mut translator = self.translator.lock();
-        match translator.copy_of(self, pc, thread.version) {
-            Ok(sb) => sb.at + u64::from(sb.body),
-            Err(cause) => {
-                drop(translator);
-                self.leave(thread, pc, cause)
-            }
+        match self.enter_copy(thread, pc, &mut |_, _, _| {}) {
+            Ok(at) => at,
+            Err(cause) => self.leave(thread, pc, cause),
         }
     }
 
@@ -311,6 +308,7 @@ impl Engine {
 
     /// Lets the kernel restore the program's registers, mask and alternate stack.
     fn go_native(&self, thread: &mut Thread, pc: u64) -> ! {
+        thread.inside.store(0, Release);
         self.fill_frame(thread, pc);
         // SAFETY: gs held nothing of the program.
         unsafe { process::set_gs_base(thread.old_gs as usize) };
@@ -324,7 +322,12 @@ impl Engine {
         if thread.version == RECORDING {
             self.mark(thread, Kind::End, &[now, cause as u64, pc], false);
         }
-        self.publish(thread);
+        if self.is_resident() {
+            // It may never come back, and others would wait for its buffer for ever.
+            self.submit(thread);
+        } else {
+            self.publish(thread);
+        }
         self.control().count(Counter::BurstTicks, now.wrapping_sub(thread.began));
         self.control().count(Counter::BurstCpuNs, self.cpu_clock().saturating_sub(thread.began_cpu));
         self.control().count(ended_by(cause), 1);
@@ -370,45 +373,42 @@ pub unsafe fn entered(thread: *mut Thread, arg: u64, reason: u64) -> u64 {
     if reason == why::MISS && !engine.has_buffer(thread) {
         return engine.not_copied(thread, arg, Cause::Buffers);
     }
-    let mut translator = engine.translator.lock();
+    // The number of an exit means something as long as the thread counts as inside.
     let exit = if matches!(reason, why::MISS | why::END_INDIRECT) {
         None
     } else {
-        translator.cache.exit(arg as u32)
+        engine.translator.lock().cache.exit(arg as u32)
     };
     let pc = exit.map_or(arg, |e| e.target);
     match reason {
-        why::END_DIRECT | why::END_INDIRECT => {
-            drop(translator);
-            engine.checks_used_up(thread, pc)
-        }
+        why::END_DIRECT | why::END_INDIRECT => engine.checks_used_up(thread, pc),
         why::LEAVE => {
-            drop(translator);
+            thread.inside.store(0, Release);
             let syscall = exit.is_some_and(|e| e.kind == 6);
             engine.not_copied(thread, pc, if syscall { Cause::Syscall } else { Cause::Instruction })
         }
-        _ => match translator.copy_of(engine, pc, thread.version) {
-            Ok(sb) => {
-                thread.next_pc = pc;
-                match exit {
-                    Some(exit) => translator.cache.link(&exit, &sb),
-                    None => translator.cache.remember_indirect(&sb),
-                }
-                if thread.pending_count.load(Relaxed) != 0 {
-                    drop(translator);
-                    engine.deliver_pending(thread, pc);
-                }
-                sb.at + u64::from(sb.body)
-            }
-            Err(cause) => {
-                drop(translator);
-                engine.not_copied(thread, pc, cause)
-            }
-        },
+        _ => engine.resolve(thread, pc, exit.as_ref()),
     }
 }
 
 impl Engine {
+    /// The thread goes on at `pc`, where `exit` led to, or an indirect branch.
+    fn resolve(&self, thread: &mut Thread, pc: u64, exit: Option<&ExitInfo>) -> u64 {
+        let mut link = |translator: &mut Translator, sb: &Superblock, still: bool| match exit {
+            Some(exit) if still => translator.cache.link(exit, sb),
+            Some(_) => {}
+            None => translator.cache.remember_indirect(sb),
+        };
+        match self.enter_copy(thread, pc, &mut link) {
+            Ok(at) => {
+                thread.next_pc = pc;
+                self.deliver_pending(thread, pc);
+                at
+            }
+            Err(cause) => self.not_copied(thread, pc, cause),
+        }
+    }
+
     fn checks_used_up(&self, thread: &mut Thread, pc: u64) -> u64 {
         if self.control().config.policy == policy::COUNTER {
             return self.switch_version(thread, pc);
