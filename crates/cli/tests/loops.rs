@@ -56,10 +56,13 @@ fn loops_of(profile: &LoopsProfile, function: (u64, u64)) -> Vec<(u64, u64, u64,
     all
 }
 
+/// Executions, iterations of all, least and most of one.
+type Counts = (u64, u64, u64, u64);
+
 #[test]
 fn executions_and_iterations_of_known_loops_are_exact() {
     let bench = Bench::new();
-    let expected: [(&str, &[(u64, u64, u64, u64)]); 11] = [
+    let expected: [(&str, &[Counts]); 11] = [
         ("nested", &[(1, 10, 10, 10), (10, 70, 7, 7)]),
         ("do_while", &[(1, 25, 25, 25)]),
         ("recursive", &[(6, 18, 3, 3)]),
@@ -74,7 +77,7 @@ fn executions_and_iterations_of_known_loops_are_exact() {
     ];
     // Optimizing compilers copy the first half of an iteration in front of a loop that is left in the middle and let the
     // loop begin with the second half: a pass that ends in a first half is then not there.
-    let peeled: [(&str, &[(u64, u64, u64, u64)]); 3] = [
+    let peeled: [(&str, &[Counts]); 3] = [
         ("breaks", &[(1, 12, 12, 12)]),
         ("returns", &[(1, 3, 3, 3), (3, 108, 8, 50)]),
         ("jumps_inner", &[(6, 18, 3, 3)]),
