@@ -90,9 +90,18 @@ impl<'a> Namer<'a> {
             None => {
                 let frames = self.frames(place);
                 let name = frames.into_iter().rev().find_map(|f| f.function);
-                Function { module, name: name.unwrap_or_else(|| self.offset(place)), start: None }
+                let start = self.extent(place);
+                let name = name.unwrap_or_else(|| self.offset(start.unwrap_or(place)));
+                Function { module, name, start }
             }
         }
+    }
+
+    /// Where the function of a place begins, by the tables for unwinding.
+    fn extent(&mut self, place: Place) -> Option<Place> {
+        let (region, address) = self.image_address(place)?;
+        let (start, _) = self.symbols.extent(&region.name, &region.build_id, address)?;
+        Some(Place(place.0.wrapping_sub(address - start)))
     }
 
     /// The line of an instruction, as `file:line`, if it is known.
@@ -199,7 +208,7 @@ impl<'a> Namer<'a> {
             Kind::Module => self.module_data(first, last),
             Kind::Stack => {
                 let below = |place: Place| (1u64 << 47).saturating_sub(place.offset());
-                format!("stack, {} to {} below the top", size(below(last)), size(below(first)))
+                format!("stack, {}, {} below the top", size(span(lo, hi)), size(below(first)))
             }
             Kind::Heap => format!("heap, {} at +{:#x}", size(span(lo, hi)), first.offset()),
             Kind::Anonymous => format!("anonymous memory, {} at {:#x}", size(span(lo, hi)), first.offset()),

@@ -19,6 +19,7 @@ mod debug_file;
 mod module;
 mod shorten;
 mod table;
+mod unwind;
 
 pub use shorten::shorten;
 
@@ -142,6 +143,12 @@ impl Symbols {
     /// The function that an address (as the file counts) lies in, by the symbol table.
     pub fn function(&mut self, file: &str, build_id: &[u8], address: u64) -> Option<Span> {
         self.module(file, build_id)?.function(address)
+    }
+
+    /// First address and bytes of the function that an address (as the file counts) lies in, by the symbol table or, in
+    /// stripped files, by the tables for unwinding.
+    pub fn extent(&mut self, file: &str, build_id: &[u8], address: u64) -> Option<(u64, u64)> {
+        self.module(file, build_id)?.extent(address)
     }
 
     /// The variable that an address (as the file counts) lies in.

@@ -1,7 +1,7 @@
 //! One program or library.
 
 use crate::table::Table;
-use crate::{DataPlace, Frame, Lines, Place, Span, debug_file};
+use crate::{DataPlace, Frame, Lines, Place, Span, debug_file, unwind};
 use addr2line::Loader;
 use object::{Object, ObjectSection, ObjectSegment, ReadCache, ReadRef, SymbolKind};
 use std::fs::File;
@@ -28,6 +28,8 @@ pub struct Module {
     sections: Vec<Section>,
     functions: Table,
     variables: Table,
+    /// Functions by the tables for unwinding: first address and bytes.
+    unwound: Vec<(u64, u64)>,
     /// Lines and inlining, if there is debug information.
     lines: Option<Loader>,
 }
@@ -64,6 +66,7 @@ impl Module {
             sections: sections(&file),
             functions,
             variables,
+            unwound: unwind::functions(&file),
             lines: with_lines.and_then(|path| load(&path)),
         })
     }
@@ -125,6 +128,12 @@ impl Module {
     /// See [`crate::Symbols::function`].
     pub fn function(&self, address: u64) -> Option<Span> {
         self.functions.span(address).map(span)
+    }
+
+    /// See [`crate::Symbols::extent`].
+    pub fn extent(&self, address: u64) -> Option<(u64, u64)> {
+        let named = self.functions.span(address).map(|(_, start, size)| (start, size));
+        named.or_else(|| unwind::find(&self.unwound, address))
     }
 
     /// See [`crate::Symbols::variable`].

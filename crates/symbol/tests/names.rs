@@ -238,3 +238,16 @@ fn a_linked_debug_file_beside_the_program_is_used_if_it_is_of_the_same_build() {
     std::fs::copy(other.path("program.debug"), built.path(".debug/program.debug")).unwrap();
     assert!(line(&mut Symbols::new()).is_none(), "lines of another build are wrong lines");
 }
+
+#[test]
+fn functions_of_stripped_files_still_begin_and_end() {
+    let built = Built::new(&["-g"]);
+    let at = built.address("busy_function");
+    let whole = Symbols::new().extent(&built.program(), &[], at + 3).unwrap();
+    run("strip", &["program"], built.folder.path());
+    let mut symbols = Symbols::new();
+    assert_eq!(symbols.function(&built.program(), &[], at), None);
+    assert_eq!(symbols.extent(&built.program(), &[], at + 3), Some(whole));
+    assert_eq!(whole.0, at);
+    assert_eq!(symbols.extent(&built.program(), &[], 1), None);
+}

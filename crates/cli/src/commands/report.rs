@@ -42,7 +42,7 @@ pub struct Args {
 }
 
 /// What is shown unless something else is asked for.
-const USUAL: [&str; 11] = [
+const USUAL: [&str; 14] = [
     "runs",
     "functions",
     "code",
@@ -50,6 +50,9 @@ const USUAL: [&str; 11] = [
     "stores",
     "load-values",
     "zero-loads",
+    "loops",
+    "values",
+    "streams",
     "calls",
     "contexts",
     "cache",
