@@ -136,14 +136,15 @@ fn peak(job: &Job) -> (f64, Option<u64>) {
 
 #[test]
 fn memory_of_the_probe_is_bounded_in_a_huge_program() {
-    if !sonde().offers("--max-memory", "") || !sonde().offers("--policy", "always") {
-        return say("memory bound not tested: this sonde has no --max-memory with --policy always");
+    if !sonde().offers("--probe-memory", "") || !sonde().offers("--policy", "always") {
+        return say("memory bound not tested: this sonde has no --probe-memory with --policy always");
     }
     let mut huge = subject("huge");
     huge.job.command.push("memory".into());
     let (native, _) = peak(&huge.job);
     for (option, bound) in [("32M", 32.0), ("128M", 128.0)] {
-        let options = ["--policy", "always", "--record", "values", "--max-memory", option].map(String::from);
+        let options =
+            ["--policy", "always", "--record", "values", "--probe-memory", option].map(String::from);
         let mut options = options.to_vec();
         options.extend(sonde().accepts("--no-ranges", "").then(|| "--no-ranges".into()));
         options.push(format!("--json={}", trial::SUMMARY));
@@ -152,12 +153,12 @@ fn memory_of_the_probe_is_bounded_in_a_huge_program() {
         // Each of the 20,000 functions is called 16 times; far fewer would mean that the cache never filled.
         assert!(
             instructions > Some(1_000_000),
-            "--max-memory {option}: only {instructions:?} instructions recorded"
+            "--probe-memory {option}: only {instructions:?} instructions recorded"
         );
         // 4 MiB for what is not the probe's: pages that the program touches earlier or later than natively.
         assert!(
             observed <= native + bound + 4.0,
-            "--max-memory {option}: {observed:.0} MiB, natively {native:.0} MiB"
+            "--probe-memory {option}: {observed:.0} MiB, natively {native:.0} MiB"
         );
     }
 }

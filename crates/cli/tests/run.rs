@@ -435,7 +435,7 @@ fn a_run_too_short_for_a_burst_says_what_to_do() {
 #[test]
 fn usage_is_checked() {
     let bench = Bench::new();
-    let wrong: [&[&str]; 9] = [
+    let wrong: [&[&str]; 14] = [
         &["run"],
         &["run", "--policy", "sometimes", "--", "true"],
         &["run", "--period", "10", "--", "true"],
@@ -445,6 +445,11 @@ fn usage_is_checked() {
         &["run", "--policy", "counter", "--period", "1ms", "--", "true"],
         &["run", "--rate", "1%", "--period", "1ms", "--", "true"],
         &["run", "--max-memory", "1K", "--", "true"],
+        &["run", "--probe-memory", "1K", "--", "true"],
+        &["run", "--what", "everything", "--", "true"],
+        &["run", "--what", "zero-loads", "--record", "addresses", "--", "true"],
+        &["run", "--cache", "3K,1M", "--", "true"],
+        &["run", "--eps", "0", "--", "true"],
     ];
     for args in wrong {
         let done = bench.sonde(args);

@@ -81,8 +81,8 @@ pub fn draw(mode: Mode, sonde: &Sonde, random: &mut Random) -> Vec<String> {
     if sonde.offers("--no-ranges", "") && !random.once_in(8) {
         options.push("--no-ranges".into());
     }
-    if sonde.offers("--max-memory", "") && random.once_in(3) {
-        options.extend(fixed(&["--max-memory", random.pick(&["32M", "64M", "1G"])]));
+    if sonde.offers("--probe-memory", "") && random.once_in(3) {
+        options.extend(fixed(&["--probe-memory", random.pick(&["32M", "64M", "1G"])]));
     }
     if mode == Mode::Follow {
         // A trace is of one process, so that these two do not go together.

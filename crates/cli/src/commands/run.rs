@@ -10,13 +10,13 @@ mod kept;
 mod pace;
 mod processes;
 mod progress;
-mod ranges;
 mod report;
 mod seen;
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
+use std::time::SystemTime;
 
 use anyhow::{Context, Result};
 use sonde_event::Reader;
@@ -25,11 +25,11 @@ use sonde_launch::{Counter, Options, Outlets, Parts, Policy, Program, Served, Se
 pub use args::{Args, CommandLine, Recording};
 pub use drops::loss_in_words;
 use facts::{Facts, Known, Memory};
-use kept::{Kept, Line, Taken};
+use kept::{Line, Taken};
 use pace::{Measured, Pace};
 use processes::{Processes, add_hot, sum, weigh};
 use progress::Progress;
-use seen::Seen;
+use seen::{Found, Seen};
 
 use sonde_summary::BurstTime;
 
@@ -40,35 +40,31 @@ use crate::recorder::Recorder;
 pub fn run(args: &Args) -> Result<()> {
     let options = args.options()?;
     let program = find(&args.command)?;
-    let mut seen = Seen::new(args)?;
-    let mut processes = Processes::new(args);
+    let burst_time = match options.policy {
+        Policy::Bursts { period, .. } => Some(BurstTime::new(period)),
+        _ => None,
+    };
+    let mut seen = Seen::new(args, &options, burst_time.clone())?;
+    let mut processes = Processes::new(args, &options, burst_time.clone());
     // Before the program runs: it must not have run in vain because the file cannot be made.
     args.output.as_deref().map(sonde_profile::try_to_write).transpose()?;
-    let mut kept = args.output.as_ref().map(|_| Kept::new(&options)).transpose()?;
-    let mut watching = Watching {
-        quiet: args.quiet,
-        burst_time: kept.as_ref().and_then(Kept::burst_time),
-        line: Some(Line::new()),
-    };
-    let mut both: (&mut dyn Reader, &mut dyn Reader);
-    let reader: Option<&mut dyn Reader> = match (seen.reader(), kept.as_mut().map(Kept::reader)) {
-        (Some(seen), Some(kept)) => {
-            both = (seen, kept);
-            Some(&mut both)
-        }
-        (one, None) | (None, one) => one,
-    };
+    let mut watching = Watching { quiet: args.quiet, burst_time, line: Some(Line::new()) };
     let parts = args.follow.then_some(&mut processes as &mut dyn Parts);
-    let outlets = Outlets { reader, parts, tap: None };
+    let outlets = Outlets { reader: seen.reader(), parts, tap: None };
+    let started = SystemTime::now();
     let (mut done, setup) = observe(&args.recording, &options, &program, None, outlets, &mut watching)?;
+    let found = seen.finish(done.served.decoder.catalog());
+    let facts = args
+        .has_report()
+        .then(|| conclude(args, &options, &program, &setup, &mut done.served, &found, &mut processes));
     // A report is worth having even when the profile could not be written.
-    let taken = Taken { recording: &args.recording, options: &options, program: &program, setup: &setup };
-    let written = match (kept, args.output.as_deref(), watching.line) {
-        (Some(kept), Some(path), Some(line)) => kept.write(path, &taken, &done.served, line),
+    let taken =
+        Taken { recording: &args.recording, options: &options, program: &program, setup: &setup, started };
+    let written = match (found.findings, args.output.as_deref(), watching.line) {
+        (Some(findings), Some(path), Some(line)) => kept::write(path, &taken, &done.served, line, findings),
         _ => Ok(()),
     };
-    if seen.is_wanted() {
-        let facts = conclude(args, &options, &program, &setup, &mut done.served, &mut seen, &mut processes)?;
+    if let Some(facts) = facts {
         tell(args, &options, &facts, &done.served.totals)?;
     }
     written?;
@@ -167,13 +163,13 @@ fn conclude(
     program: &Program,
     setup: &Setup,
     served: &mut Served,
-    seen: &mut Seen,
+    found: &Found,
     processes: &mut Processes<'_>,
-) -> Result<Facts> {
+) -> Facts {
     let catalog = served.decoder.catalog();
-    let (mut hot_code, mut hot_data) = seen.hot(catalog, args.hot, &served.totals.mappings)?;
+    let (mut hot_code, mut hot_data) = found.hot(args.hot);
     let pool = std::mem::take(&mut processes.pool);
-    let counts = sum(seen.counts(), pool.counts);
+    let counts = sum(found.counts, pool.counts);
     if args.follow {
         // Bursts are drawn from the CPU time of all, also of those that ended before one was due.
         let cpu = served.totals.cpu + served.followed.cpu;
@@ -181,8 +177,8 @@ fn conclude(
         served.totals.cpu = cpu;
         add_hot(&mut hot_code, pool.hot_code);
         add_hot(&mut hot_data, pool.hot_data);
-        weigh(&mut hot_code, counts.instructions, args.hot);
-        weigh(&mut hot_data, counts.loads + counts.stores, args.hot);
+        weigh(&mut hot_code, found.code_weight() + pool.code_weight, args.hot);
+        weigh(&mut hot_data, found.data_weight() + pool.data_weight, args.hot);
     }
     let known = Known {
         program,
@@ -195,14 +191,16 @@ fn conclude(
         memory: Memory {
             probe_limit: options.max_memory,
             catalog: catalog.memory_bytes() as u64 + pool.catalog_bytes,
-            ranges: seen.memory_bytes() as u64,
+            ranges: found.memory_bytes(),
         },
+        unit: found.unit(),
+        missing: found.missing(),
         hot_threshold: args.hot,
         hot_code,
         hot_data,
         output: args.output.as_ref().map(|path| path.display().to_string()),
     };
-    Ok(Facts::new(known, &served.totals))
+    Facts::new(known, &served.totals)
 }
 
 /// Writes the report where it was asked for: JSON to a file beside the text, or instead of it.

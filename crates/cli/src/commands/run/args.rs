@@ -6,8 +6,10 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use clap::ValueEnum;
+use sonde_analysis::{Config, Wanted};
 use sonde_event::Detail;
 use sonde_launch::{Loader, Options, Policy, Trigger};
+use sonde_summary::{BurstTime, Kind, What};
 
 use crate::quantity::{parse_duration, parse_part, parse_share, parse_size};
 
@@ -18,6 +20,7 @@ Examples:
   sonde run --trigger timer -- PROG             where perf events are forbidden (auto finds out by itself)
   sonde run --follow -- make                    child processes too
   sonde run --policy always -- PROG             record everything, from the first instruction to the last
+  sonde run --what all --consumers 2 -- PROG    every summary that there is, made by two threads
   sonde run --json=run.json --quiet -- PROG     for programs; the keys are described in docs/run-json.md
 
 Exit status: the program's own, and its death by a signal is Sonde's too. 127 and 126 if it cannot be found or run,
@@ -32,6 +35,9 @@ Exit status: the program's own, and its death by a signal is Sonde's too. 127 an
 pub struct Args {
     #[command(flatten)]
     pub recording: Recording,
+
+    #[command(flatten)]
+    pub summing: Summing,
 
     /// Write a profile of the run to FILE, for `sonde report`, `merge` and `diff` (traces: `sonde trace record`)
     #[arg(short = 'o', long = "output", value_name = "FILE", help_heading = "Report")]
@@ -67,6 +73,66 @@ pub struct Args {
 
     #[command(flatten)]
     pub command: CommandLine,
+}
+
+/// What to keep of what was recorded.
+#[derive(clap::Args, Debug, Clone)]
+pub struct Summing {
+    /// What to find out, with commas between: code, loads, stores, load-values, dl1-miss-values, dl2-miss-values,
+    /// narrow, zero-loads, edges, code-data, calls, loops, values, streams, all, or default, which leaves out what costs
+    /// most (misses, narrow, code-data, values, streams). Without -o, only what the report shows [default: default]
+    #[arg(long, value_name = "LIST", help_heading = "Summaries")]
+    pub what: Option<String>,
+
+    /// Largest error of a summary, as a share of all it counts
+    #[arg(long, value_name = "SHARE", default_value = "0.5%", value_parser = parse_share, help_heading = "Summaries")]
+    pub eps: f64,
+
+    /// Limit on the memory of all summaries together
+    #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = parse_size, help_heading = "Summaries")]
+    pub max_memory: usize,
+
+    /// The cache model of dl1-miss-values and dl2-miss-values, as SIZE[:WAYS[:LINE]] of both levels
+    #[arg(long, value_name = "L1,L2", default_value = "64K:8:64,1M:16:64", help_heading = "Summaries")]
+    pub cache: String,
+
+    /// Threads that summarize; the first one also reads the log
+    #[arg(
+        long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=16),
+        help_heading = "Summaries"
+    )]
+    pub consumers: u8,
+}
+
+impl Summing {
+    /// The parameters of the analyses of a recording with this detail, each burst of which stands for `burst_time`. Where
+    /// nothing was asked for, a run whose findings are not kept needs only what its report shows.
+    pub fn config(&self, detail: Detail, burst_time: Option<BurstTime>, is_kept: bool) -> Result<Config> {
+        let wanted = match self.what.as_deref() {
+            Some(names) => Wanted::parse(names)?,
+            None if is_kept => Wanted::default().possible(detail).0,
+            None => shown().possible(detail).0,
+        };
+        let (wanted, lacking) = wanted.possible(detail);
+        if let Some(name) = lacking.first().filter(|_| self.what.as_deref().is_some_and(|w| w != "all")) {
+            bail!("--what {name} needs more than this recording has: use --record values");
+        }
+        let summary = sonde_summary::Config {
+            eps: self.eps,
+            max_memory: self.max_memory,
+            cache: sonde_cache::Config::parse(&self.cache)?,
+            burst_time,
+            consumers: self.consumers.into(),
+            ..sonde_summary::Config::default()
+        };
+        Ok(Config { wanted, summary, ..Config::default() })
+    }
+}
+
+/// What the report of a run shows.
+fn shown() -> Wanted {
+    let kinds = What::of(&[Kind::Code, Kind::LoadAddresses, Kind::StoreAddresses]);
+    Wanted { kinds, calls: false, loops: false, values: false, streams: false }
 }
 
 /// The program and its arguments.
@@ -116,9 +182,9 @@ pub struct Recording {
     #[arg(long, value_enum, default_value_t = Record::Values, help_heading = "Recording")]
     pub record: Record,
 
-    /// Limit on the memory of the probe inside the program
+    /// Limit on the memory of the probe inside the program: copied code, descriptions and log
     #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = parse_size, help_heading = "Recording")]
-    pub max_memory: usize,
+    pub probe_memory: usize,
 
     /// Seed of the random gaps
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Recording")]
@@ -199,6 +265,11 @@ const DEFAULT_CHECKS: u64 = 1000;
 const DEFAULT_GAP: u64 = 100_000;
 
 impl Args {
+    /// Whether somebody will see a report.
+    pub fn has_report(&self) -> bool {
+        !self.quiet || self.json.is_some()
+    }
+
     /// The options of a session, if they make sense together.
     pub fn options(&self) -> Result<Options> {
         let options = self.recording.options()?;
@@ -223,8 +294,8 @@ impl Args {
 impl Recording {
     /// The options of a session, if they make sense together.
     pub fn options(&self) -> Result<Options> {
-        if self.max_memory < LEAST_MEMORY {
-            bail!("--max-memory must be at least 8M: the probe needs a code cache and log buffers");
+        if self.probe_memory < LEAST_MEMORY {
+            bail!("--probe-memory must be at least 8M: the probe needs a code cache and log buffers");
         }
         Ok(Options {
             policy: self.policy()?,
@@ -245,7 +316,7 @@ impl Recording {
                 LoaderName::Preload => Loader::Preload,
             },
             random_gap: (self.random_gap * 1000.0).round() as u32,
-            max_memory: self.max_memory as u64,
+            max_memory: self.probe_memory as u64,
             seed: self.seed,
             ..Options::default()
         })

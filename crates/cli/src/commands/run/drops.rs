@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use sonde_launch::{Counter, Totals};
+use sonde_summary::Missing;
 
 /// A counter with its key in the JSON and its words in the report.
 struct Named {
@@ -62,6 +63,22 @@ fn ours(totals: &Totals) -> [(&'static str, u64, &'static str); 4] {
         ("unreadable_words", totals.lost.words, "log words in them"),
         ("mappings", totals.mappings.left_out(), "mappings of the program that were not kept"),
     ]
+}
+
+/// What was recorded and is not in the summaries, or not where it belongs: key, count, words. What there was none of is
+/// left out.
+pub fn missing(missing: &Missing) -> impl Iterator<Item = (&'static str, u64, &'static str)> {
+    [
+        ("unplaced_code", missing.unplaced_code, "blocks of code that lay in no known mapping"),
+        ("unplaced_data", missing.unplaced_data, "references to memory that lay in no known mapping"),
+        ("without_address", missing.without_address, "references whose address is not computed"),
+        ("without_value", missing.without_value, "loads whose value was not recorded"),
+        ("conditional", missing.conditional, "masked references, which may not have happened"),
+        ("without_target", missing.without_target, "indirect branches whose target was not recorded"),
+        ("gaps", missing.gaps, "parts of the log that could not be read"),
+    ]
+    .into_iter()
+    .filter(|(_, count, _)| *count > 0)
 }
 
 /// For the JSON: what was dropped or skipped, by kind.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use sonde_event::Counts;
 use sonde_launch::{Counter, Exit, Program, Setup, Totals, TriggerKind};
+use sonde_summary::{Missing, Unit};
 
 use super::drops;
 use super::hot::Hot;
@@ -52,6 +53,10 @@ pub struct Facts {
     pub followed: Option<FollowedFacts>,
     pub translation: Translation,
     pub memory: Memory,
+    pub unit: &'static str,
+    pub missing: BTreeMap<&'static str, u64>,
+    #[serde(skip)]
+    pub missing_in_words: Vec<(u64, &'static str)>,
     pub hot_threshold: f64,
     pub hot_code: Vec<Hot>,
     pub hot_data: Vec<Hot>,
@@ -95,6 +100,8 @@ pub struct Known<'a> {
     pub policy: String,
     pub record: String,
     pub memory: Memory,
+    pub unit: Unit,
+    pub missing: Missing,
     pub hot_threshold: f64,
     pub hot_code: Vec<Hot>,
     pub hot_data: Vec<Hot>,
@@ -183,6 +190,11 @@ impl Facts {
                 flushes: totals.counter(Counter::Flushes),
             },
             memory: known.memory,
+            unit: known.unit.word(),
+            missing: drops::missing(&known.missing).map(|(key, count, _)| (key, count)).collect(),
+            missing_in_words: drops::missing(&known.missing)
+                .map(|(_, count, words)| (count, words))
+                .collect(),
             hot_threshold: known.hot_threshold,
             hot_code: known.hot_code,
             hot_data: known.hot_data,

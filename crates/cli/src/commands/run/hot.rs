@@ -1,15 +1,20 @@
-//! Hot ranges with names: which function of which module, or which variable, section or mapping.
+//! Hot ranges with names: which function of which module, or which variable, section or region.
 
 use serde::Serialize;
-use sonde_event::maps::{Mapping, Mappings};
-use sonde_rap::{HotRange, Tree};
-use sonde_symbol::{DataPlace, Symbols};
+use sonde_place::{Kind, Place, Region};
+use sonde_rap::{HotRange, Snapshot};
+use sonde_summary::{BlockWeight, Summary};
+use sonde_symbol::{DataPlace, Frame, Symbols};
 
-use crate::quantity::size;
+/// What a range that reaches over several regions lies in.
+pub const SEVERAL: &str = "several";
 
 /// A hot range of code or data.
 #[derive(Debug, Default, Serialize)]
 pub struct Hot {
+    /// Where it lies: a module, the heap, the stack ...
+    pub region: String,
+    /// First and last offset there.
     pub lo: String,
     pub hi: String,
     pub own: u64,
@@ -20,7 +25,7 @@ pub struct Hot {
     pub place: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub module: Option<String>,
-    /// Of the hottest block in the module's file.
+    /// Of the hottest block, from where the module is mapped.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub offset: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -37,44 +42,46 @@ pub struct Hot {
 
 /// Gives names to ranges.
 pub struct Namer<'a> {
-    mappings: &'a Mappings,
+    summary: &'a Summary,
     symbols: Symbols,
 }
 
 impl<'a> Namer<'a> {
-    /// With the mappings that a run saw.
-    pub fn new(mappings: &'a Mappings) -> Namer<'a> {
-        Namer { mappings, symbols: Symbols::new() }
+    /// With the regions and blocks of a run.
+    pub fn new(summary: &'a Summary) -> Namer<'a> {
+        Namer { summary, symbols: Symbols::new() }
     }
 
-    /// The hot ranges over block pcs, the hottest first; `blocks` are the pcs with their weights, by pc.
-    pub fn code(&mut self, tree: &mut Tree<u64>, threshold: f64, blocks: &[(u64, u64)]) -> Vec<Hot> {
+    /// The hot ranges over places of code, the hottest first.
+    pub fn code(&mut self, tree: &Snapshot<u64>, threshold: f64) -> Vec<Hot> {
+        let blocks = &self.summary.blocks;
         self.ranges(tree, threshold, |namer, all, index, hot| {
             namer.name_code(hottest(all, index, blocks), hot);
         })
     }
 
-    /// The hot ranges over data addresses, the hottest first.
-    pub fn data(&mut self, tree: &mut Tree<u64>, threshold: f64) -> Vec<Hot> {
+    /// The hot ranges over places of data, the hottest first.
+    pub fn data(&mut self, tree: &Snapshot<u64>, threshold: f64) -> Vec<Hot> {
         self.ranges(tree, threshold, |namer, all, index, hot| {
-            namer.name_data(all[index].range.lo, all[index].range.hi, hot);
+            namer.name_data(Place(all[index].range.lo), Place(all[index].range.hi), hot);
         })
     }
 
     fn ranges(
         &mut self,
-        tree: &mut Tree<u64>,
+        tree: &Snapshot<u64>,
         threshold: f64,
         mut name: impl FnMut(&mut Self, &[HotRange<u64>], usize, &mut Hot),
     ) -> Vec<Hot> {
-        let snapshot = tree.snapshot();
-        let share = |count: u64| count as f64 / snapshot.events.max(1) as f64;
+        let share = |count: u64| count as f64 / tree.events.max(1) as f64;
         let mut all: Vec<Hot> = Vec::new();
-        let ranges = snapshot.hot(threshold);
+        let ranges = tree.hot(threshold);
         for (index, found) in ranges.iter().enumerate() {
+            let (lo, hi) = (Place(found.range.lo), Place(found.range.hi));
             let mut hot = Hot {
-                lo: format!("{:#x}", found.range.lo),
-                hi: format!("{:#x}", found.range.hi),
+                region: self.region(lo, hi).map_or_else(|| SEVERAL.into(), region_name),
+                lo: format!("{:#x}", lo.offset()),
+                hi: format!("{:#x}", hi.offset()),
                 own: found.own,
                 total: found.total,
                 own_share: share(found.own),
@@ -88,128 +95,110 @@ impl<'a> Namer<'a> {
         all
     }
 
-    fn name_code(&mut self, pc: u64, hot: &mut Hot) {
-        let Some(mapping) = self.mappings.find(pc) else {
-            hot.place = format!("{pc:#x}, unmapped when looked at");
+    /// The region that both places are in.
+    fn region(&self, lo: Place, hi: Place) -> Option<&'a Region> {
+        self.summary.regions.get(lo).filter(|_| lo.slot() == hi.slot())
+    }
+
+    fn name_code(&mut self, at: Place, hot: &mut Hot) {
+        let Some(region) = self.summary.regions.get(at).filter(|r| r.kind != Kind::Unknown) else {
+            hot.place = format!("{:#x}, unmapped when looked at", at.offset());
             return;
         };
-        let offset = pc - mapping.start + mapping.offset;
-        let place = self.symbols.code(&mapping.name, &mapping.build_id, offset);
-        let module = short(&mapping.name);
-        let line = place.file.as_deref().map(|file| match place.line {
-            Some(line) => format!(" {}:{line}", short(file)),
-            None => format!(" {}", short(file)),
-        });
-        let line = line.unwrap_or_default();
-        hot.place = match (&place.function, &place.inlined_into) {
+        let (module, offset) = (short(&region.name), at.offset());
+        let address = self.symbols.image_address(&region.name, &region.build_id, offset);
+        let frames =
+            address.map(|at| self.symbols.frames(&region.name, &region.build_id, at)).unwrap_or_default();
+        let inner = frames.first().cloned().unwrap_or_default();
+        let outer = frames.last().filter(|_| frames.len() > 1).and_then(|frame| frame.function.clone());
+        let line = line_of(&inner);
+        hot.place = match (&inner.function, &outer) {
             (Some(function), Some(outer)) => format!("{function} in {outer}{line} ({module}+{offset:#x})"),
             (Some(function), None) => format!("{function}{line} ({module}+{offset:#x})"),
             (None, _) => format!("{module}+{offset:#x}"),
         };
-        hot.module = Some(mapping.name.clone());
+        hot.module = Some(region.name.clone());
         hot.offset = Some(format!("{offset:#x}"));
-        hot.function = place.function;
-        hot.file = place.file;
-        hot.line = place.line;
+        hot.function = inner.function;
+        hot.file = inner.file;
+        hot.line = inner.line;
     }
 
-    fn name_data(&mut self, lo: u64, hi: u64, hot: &mut Hot) {
-        let touched: Vec<&'a Mapping> =
-            self.mappings.all().iter().filter(|m| m.start <= hi && lo < m.end).collect();
-        let (Some(first), Some(last)) = (
-            self.mappings.find(lo).or(touched.iter().copied().min_by_key(|m| m.start)),
-            self.mappings.find(hi).or(touched.iter().copied().max_by_key(|m| m.end)),
-        ) else {
-            hot.place = "unmapped when looked at".into();
+    fn name_data(&mut self, lo: Place, hi: Place, hot: &mut Hot) {
+        let Some(region) = self.region(lo, hi) else {
+            hot.place = "spread over several regions".into();
             return;
         };
-        let ends = (self.in_module(first, lo.max(first.start)), self.in_module(last, hi.min(last.end - 1)));
-        hot.place = match ends {
-            (Some(from), Some(to)) if from.module.name == to.module.name => {
-                hot.module = Some(from.module.name.clone());
-                hot.section = from.place.section.clone();
-                hot.variable = from.place.variable.clone().filter(|_| from.place == to.place);
-                in_words(&from, &to)
-            }
-            (Some(from), None) if first == last => {
-                hot.module = Some(from.module.name.clone());
-                hot.section = from.place.section.clone();
-                in_words(
-                    &from,
-                    &InModule {
-                        module: from.module,
-                        place: DataPlace { variable: None, ..from.place.clone() },
-                    },
-                )
-            }
-            _ if first.name == last.name => nameless(first),
-            _ => format!("spread over {} mappings", touched.len()),
-        };
-    }
-
-    /// Where in a module an address lies, if it does; in its uninitialized data too, which is nameless memory.
-    fn in_module(&mut self, mapping: &'a Mapping, at: u64) -> Option<InModule<'a>> {
-        let module = if mapping.is_file() { mapping } else { self.module_before(mapping)? };
-        let bias = self.bias(module)?;
-        let place = self.symbols.data(&module.name, &module.build_id, at.wrapping_sub(bias));
-        place.section.is_some().then_some(InModule { module, place })
-    }
-
-    /// By how much a module lies above the addresses that its file asks for.
-    ///
-    /// A page of the file can be mapped twice, as the end of one segment and the start of another; code never is, so
-    /// the nearest mapping of the module's code tells.
-    fn bias(&mut self, module: &Mapping) -> Option<u64> {
-        let of_it = |m: &&Mapping| m.name == module.name && m.is_executable();
-        let code = self.mappings.all().iter().filter(of_it).min_by_key(|m| m.start.abs_diff(module.start));
-        let base = code.unwrap_or(module);
-        let asked = self.symbols.address(&base.name, &base.build_id, base.offset)?;
-        Some(base.start.wrapping_sub(asked))
-    }
-
-    /// The module that nameless memory right behind it belongs to: its uninitialized data.
-    fn module_before(&self, mapping: &Mapping) -> Option<&'a Mapping> {
-        if !mapping.name.is_empty() {
-            return None;
+        hot.place = region_in_words(region, hi.offset() - lo.offset());
+        if region.kind != Kind::Module {
+            return;
         }
-        self.mappings.all().iter().rev().find(|m| m.end == mapping.start && m.is_file())
+        hot.module = Some(region.name.clone());
+        let ends = (self.in_module(region, lo), self.in_module(region, hi));
+        // A range is a power of two and may reach over the end of a module, or of what has a name.
+        let nameless = |end: DataPlace| DataPlace { variable: None, ..end };
+        let (from, to) = match ends {
+            (Some(from), Some(to)) => (from, to),
+            (Some(end), None) | (None, Some(end)) => (nameless(end.clone()), nameless(end)),
+            (None, None) => return,
+        };
+        hot.section = from.section.clone();
+        hot.variable = from.variable.clone().filter(|_| from == to);
+        hot.place = in_words(short(&region.name), &from, &to);
+    }
+
+    fn in_module(&mut self, region: &Region, at: Place) -> Option<DataPlace> {
+        let address = self.symbols.image_address(&region.name, &region.build_id, at.offset())?;
+        let place = self.symbols.data(&region.name, &region.build_id, address);
+        place.section.is_some().then_some(place)
     }
 }
 
-/// A data address of a module.
-struct InModule<'a> {
-    module: &'a Mapping,
-    place: DataPlace,
+fn line_of(frame: &Frame) -> String {
+    let line = frame.line.map(|line| format!(":{line}")).unwrap_or_default();
+    frame.file.as_deref().map(|file| format!(" {}{line}", short(file))).unwrap_or_default()
 }
 
-fn in_words(from: &InModule<'_>, to: &InModule<'_>) -> String {
-    let section = |end: &InModule<'_>| end.place.section.clone().unwrap_or_default();
-    let (module, first, last) = (short(&from.module.name), section(from), section(to));
-    match &from.place.variable {
-        Some(variable) if from.place == to.place => format!("{module}:{first} {variable}"),
+fn in_words(module: &str, from: &DataPlace, to: &DataPlace) -> String {
+    let section = |end: &DataPlace| end.section.clone().unwrap_or_default();
+    let (first, last) = (section(from), section(to));
+    match &from.variable {
+        Some(variable) if from == to => format!("{module}:{first} {variable}"),
         _ if first == last => format!("{module}:{first}"),
         _ => format!("{module}:{first} to {last}"),
     }
 }
 
-fn nameless(mapping: &Mapping) -> String {
-    match mapping.name.as_str() {
-        "" => format!("anonymous memory, {} mapped", size(mapping.end - mapping.start)),
-        "[heap]" => "heap".into(),
-        "[stack]" => "stack".into(),
-        name if mapping.is_file() => format!("file {}", short(name)),
-        name => name.into(),
+/// A short name.
+fn region_name(region: &Region) -> String {
+    match region.kind {
+        Kind::Unknown => "unknown".into(),
+        Kind::Anonymous => "anonymous".into(),
+        Kind::Heap => "heap".into(),
+        Kind::Stack => "stack".into(),
+        Kind::Module | Kind::File | Kind::Kernel => short(&region.name).into(),
     }
 }
 
-/// The pc of the heaviest block of a hot range outside the hot ranges within it.
-fn hottest(ranges: &[HotRange<u64>], index: usize, blocks: &[(u64, u64)]) -> u64 {
+fn region_in_words(region: &Region, last: u64) -> String {
+    match region.kind {
+        Kind::Unknown => "unmapped when looked at".into(),
+        Kind::Anonymous => {
+            format!("anonymous memory, {} of it", crate::quantity::size(last.saturating_add(1)))
+        }
+        Kind::File => format!("file {}", short(&region.name)),
+        _ => region_name(region),
+    }
+}
+
+/// The place of the heaviest block of a hot range outside the hot ranges within it.
+fn hottest(ranges: &[HotRange<u64>], index: usize, blocks: &[BlockWeight]) -> Place {
     let range = ranges[index].range;
-    let from = blocks.partition_point(|b| b.0 < range.lo);
-    let to = blocks.partition_point(|b| b.0 <= range.hi);
+    let from = blocks.partition_point(|b| b.place.0 < range.lo);
+    let to = blocks.partition_point(|b| b.place.0 <= range.hi);
     let inner: Vec<_> = ranges.iter().filter(|r| r.parent == Some(index)).map(|r| r.range).collect();
-    let own = blocks[from..to].iter().filter(|b| !inner.iter().any(|r| r.contains_key(b.0)));
-    own.max_by_key(|b| b.1).map_or(range.lo, |b| b.0)
+    let own = blocks[from..to].iter().filter(|b| !inner.iter().any(|r| r.contains_key(b.place.0)));
+    own.max_by_key(|b| b.weight).map_or(Place(range.lo), |b| b.place)
 }
 
 fn short(name: &str) -> &str {

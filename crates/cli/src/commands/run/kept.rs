@@ -1,14 +1,12 @@
-//! What is kept of a run for the profile file (`-o`): the analyses, the time line, and how it was taken.
+//! What goes into the profile file (`-o`) besides the findings: the time line, and how the run was taken.
 
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::Result;
-use sonde_analysis::{Analyses, Config, Wanted};
-use sonde_event::Reader;
+use sonde_analysis::Findings;
 use sonde_launch::{Counter, Exit, Options, Policy, Program, Served, Session, Setup};
 use sonde_profile::{Ending, Profile, Run, Timeline};
-use sonde_summary::BurstTime;
 
 use super::args::Recording;
 use super::drops;
@@ -16,47 +14,14 @@ use super::facts::trigger_name;
 use crate::counters;
 use crate::recorder::machine;
 
-/// Everything that goes into a profile, while the program runs.
-pub struct Kept {
-    analyses: Analyses,
-    started: SystemTime,
-}
-
-impl Kept {
-    /// With the analyses that this recording has what it takes for.
-    pub fn new(options: &Options) -> Result<Kept> {
-        let burst_time = match options.policy {
-            Policy::Bursts { period, .. } => Some(BurstTime::new(period)),
-            _ => None,
-        };
-        let (wanted, _) = Wanted::default().possible(options.detail);
-        let summary = sonde_summary::Config { burst_time, ..sonde_summary::Config::default() };
-        let config = Config { wanted, summary, ..Config::default() };
-        Ok(Kept { analyses: Analyses::new(&config)?, started: SystemTime::now() })
-    }
-
-    /// As a reader of the stream.
-    pub fn reader(&mut self) -> &mut dyn Reader {
-        &mut self.analyses
-    }
-
-    /// To be told when the period changes.
-    pub fn burst_time(&self) -> Option<BurstTime> {
-        self.analyses.burst_time()
-    }
-
-    /// Writes the profile of the run.
-    pub fn write(self, path: &Path, taken: &Taken<'_>, served: &Served, line: Line) -> Result<()> {
-        let started = self.started;
-        let findings = self.analyses.finish(served.decoder.catalog());
-        let run = describe(taken, served, started, line);
-        let mut profile = Profile::of_run(run, findings.summary);
-        profile.calls = findings.calls;
-        profile.loops = findings.loops;
-        profile.values = findings.values;
-        profile.streams = findings.streams;
-        Ok(profile.write_to(path)?)
-    }
+/// Writes the profile of a run.
+pub fn write(path: &Path, taken: &Taken<'_>, served: &Served, line: Line, findings: Findings) -> Result<()> {
+    let mut profile = Profile::of_run(describe(taken, served, line), findings.summary);
+    profile.calls = findings.calls;
+    profile.loops = findings.loops;
+    profile.values = findings.values;
+    profile.streams = findings.streams;
+    Ok(profile.write_to(path)?)
 }
 
 /// How a run was taken.
@@ -65,9 +30,10 @@ pub struct Taken<'a> {
     pub options: &'a Options,
     pub program: &'a Program,
     pub setup: &'a Setup,
+    pub started: SystemTime,
 }
 
-fn describe(taken: &Taken<'_>, served: &Served, started: SystemTime, mut line: Line) -> Run {
+fn describe(taken: &Taken<'_>, served: &Served, mut line: Line) -> Run {
     let (options, totals) = (taken.options, &served.totals);
     let (period, burst_checks, gap_checks) = match options.policy {
         Policy::Bursts { period, checks } => (period, checks, 0),
@@ -90,7 +56,7 @@ fn describe(taken: &Taken<'_>, served: &Served, started: SystemTime, mut line: L
         rate: taken.recording.rate,
         random_gap: taken.recording.random_gap,
         seed: taken.recording.seed,
-        started_ms: started.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64),
+        started_ms: taken.started.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64),
         machine: machine(),
         cpu_ns: nanoseconds(totals.cpu),
         wall_ns: nanoseconds(totals.wall),

@@ -5,7 +5,8 @@ use std::path::Path;
 
 use serde::Serialize;
 use sonde_event::{Counts, Reader};
-use sonde_launch::{Counter, Followed, Part, Parts, Totals};
+use sonde_launch::{Counter, Followed, Options, Part, Parts, Totals};
+use sonde_summary::BurstTime;
 
 use super::args::Args;
 use super::hot::Hot;
@@ -19,6 +20,8 @@ const OTHERS: &str = "others";
 /// Gets the streams of followed processes.
 pub struct Processes<'a> {
     args: &'a Args,
+    options: &'a Options,
+    burst_time: Option<BurstTime>,
     open: HashMap<i32, Seen>,
     /// Of the processes that ended.
     pub pool: Pool,
@@ -33,6 +36,8 @@ pub struct Pool {
     pub catalog_bytes: u64,
     pub hot_code: Vec<Hot>,
     pub hot_data: Vec<Hot>,
+    pub code_weight: u64,
+    pub data_weight: u64,
 }
 
 /// One program among them.
@@ -59,8 +64,9 @@ pub struct FollowedFacts {
 
 impl<'a> Processes<'a> {
     /// None yet.
-    pub fn new(args: &'a Args) -> Processes<'a> {
-        Processes { args, open: HashMap::new(), pool: Pool::default(), programs: BTreeMap::new() }
+    pub fn new(args: &'a Args, options: &'a Options, burst_time: Option<BurstTime>) -> Processes<'a> {
+        let (open, programs) = (HashMap::new(), BTreeMap::new());
+        Processes { args, options, burst_time, open, pool: Pool::default(), programs }
     }
 
     /// The facts, once all have ended; the programs with the most CPU time first.
@@ -81,7 +87,7 @@ impl<'a> Processes<'a> {
 impl Parts for Processes<'_> {
     fn begin(&mut self, pid: i32, _: &Path) {
         // Whether a tree can be made was found out before the program was started.
-        if let Ok(seen) = Seen::new(self.args) {
+        if let Ok(seen) = Seen::new(self.args, self.options, self.burst_time.clone()) {
             self.open.insert(pid, seen);
         }
     }
@@ -91,8 +97,9 @@ impl Parts for Processes<'_> {
     }
 
     fn end(&mut self, part: Part) {
-        let mut seen = self.open.remove(&part.pid).unwrap_or(Seen::Nothing);
-        let counts = seen.counts();
+        let seen = self.open.remove(&part.pid).unwrap_or(Seen::Nothing);
+        let kept = seen.finish(part.decoder.catalog());
+        let counts = kept.counts;
         let path = part.exe.display().to_string();
         let known = self.programs.len() < MOST_PROGRAMS || self.programs.contains_key(&path);
         let path = if known { path } else { OTHERS.into() };
@@ -103,10 +110,11 @@ impl Parts for Processes<'_> {
         program.cpu_seconds += part.totals.cpu.as_secs_f64();
         let catalog = part.decoder.catalog();
         self.pool.catalog_bytes = self.pool.catalog_bytes.max(catalog.memory_bytes() as u64);
-        if let Ok((code, data)) = seen.hot(catalog, self.args.hot, &part.totals.mappings) {
-            add_hot(&mut self.pool.hot_code, code);
-            add_hot(&mut self.pool.hot_data, data);
-        }
+        let (code, data) = kept.hot(self.args.hot);
+        add_hot(&mut self.pool.hot_code, code);
+        add_hot(&mut self.pool.hot_data, data);
+        self.pool.code_weight = self.pool.code_weight.saturating_add(kept.code_weight());
+        self.pool.data_weight = self.pool.data_weight.saturating_add(kept.data_weight());
         self.pool.counts = sum(self.pool.counts, counts);
         self.pool.totals.add(&part.totals);
     }

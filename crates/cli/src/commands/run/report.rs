@@ -3,10 +3,11 @@
 use std::io::{self, Write};
 
 use sonde_launch::Totals;
+use sonde_summary::Unit;
 
 use super::drops;
 use super::facts::{Facts, HowEnded};
-use super::hot::Hot;
+use super::hot::{Hot, SEVERAL};
 use crate::quantity::{grouped, percent, size};
 
 /// Characters of a full bar.
@@ -32,6 +33,9 @@ pub fn write(out: &mut impl Write, facts: &Facts, totals: &Totals) -> io::Result
     for (count, words) in drops::in_words(totals) {
         writeln!(out, "  dropped   {} {words}", grouped(count))?;
     }
+    for (count, words) in &facts.missing_in_words {
+        writeln!(out, "  missing   {} {words}", grouped(*count))?;
+    }
     if let Some(other) = &facts.became {
         writeln!(
             out,
@@ -50,15 +54,11 @@ pub fn write(out: &mut impl Write, facts: &Facts, totals: &Totals) -> io::Result
     if let Some(output) = &facts.output {
         writeln!(out, "  profile   {output}")?;
     }
-    write_hot(out, "code", "instructions", facts.hot_threshold, &facts.hot_code, facts.instructions)?;
-    write_hot(
-        out,
-        "data",
-        "loads and stores",
-        facts.hot_threshold,
-        &facts.hot_data,
-        facts.loads + facts.stores,
-    )
+    let timed = facts.unit == Unit::Picoseconds.word();
+    let of_code = if timed { "CPU time" } else { "instructions recorded" };
+    let of_data = if timed { "loads and stores, by time" } else { "loads and stores recorded" };
+    write_hot(out, "code", of_code, facts.hot_threshold, &facts.hot_code, facts.instructions)?;
+    write_hot(out, "data", of_data, facts.hot_threshold, &facts.hot_data, facts.loads + facts.stores)
 }
 
 fn ending(exit: HowEnded) -> String {
@@ -142,7 +142,11 @@ fn rounded(share: f64) -> String {
 }
 
 fn span(hot: &Hot) -> String {
-    if hot.lo == hot.hi { hot.lo.clone() } else { format!("{}-{}", hot.lo, hot.hi) }
+    if hot.region == SEVERAL {
+        return SEVERAL.into();
+    }
+    let end = if hot.lo == hot.hi { String::new() } else { format!("-{}", hot.hi) };
+    format!("{}+{}{end}", hot.region, hot.lo)
 }
 
 fn write_hot(
@@ -157,13 +161,9 @@ fn write_hot(
         return Ok(());
     }
     if hot.is_empty() {
-        return writeln!(
-            out,
-            "\nhot {what}: no range has {} or more of the {of} recorded",
-            percent(threshold)
-        );
+        return writeln!(out, "\nhot {what}: no range has {} or more of the {of}", percent(threshold));
     }
-    writeln!(out, "\nhot {what} ({} or more of the {of} recorded)", percent(threshold))?;
+    writeln!(out, "\nhot {what} ({} or more of the {of})", percent(threshold))?;
     for h in hot.iter().take(MOST) {
         let bar = "█".repeat((h.own_share * BAR).round() as usize);
         // The JSON has the whole name.

@@ -1,12 +1,14 @@
 //! What is made of the stream: as little as the report needs.
 
-use anyhow::{Context, Result};
-use sonde_event::maps::Mappings;
+use anyhow::Result;
+use sonde_analysis::{Analyses, Findings};
 use sonde_event::{Catalog, Count, Counts, Reader};
+use sonde_launch::Options;
+use sonde_rap::{Snapshot, Tree};
+use sonde_summary::{BurstTime, Kind, Missing, Summary, Trees, Unit};
 
 use super::args::Args;
 use super::hot::{Hot, Namer};
-use super::ranges::Ranges;
 
 /// The reader of a run.
 pub enum Seen {
@@ -14,25 +16,23 @@ pub enum Seen {
     Nothing,
     /// Counts only.
     Counts(Count),
-    /// Counts and hot ranges.
-    Ranges(Box<Ranges>),
+    /// Counts and analyses.
+    Analyses(Box<Analyses>),
 }
 
 impl Seen {
     /// As much as these arguments need.
-    pub fn new(args: &Args) -> Result<Seen> {
-        if args.quiet && args.json.is_none() {
+    pub fn new(args: &Args, options: &Options, burst_time: Option<BurstTime>) -> Result<Seen> {
+        let is_kept = args.output.is_some();
+        // Wrong parameters are told whether or not they are needed.
+        let analyses = Analyses::new(&args.summing.config(options.detail, burst_time, is_kept)?)?;
+        if !is_kept && !args.has_report() {
             return Ok(Seen::Nothing);
         }
-        if args.no_ranges {
+        if !is_kept && args.no_ranges {
             return Ok(Seen::Counts(Count::default()));
         }
-        Ok(Seen::Ranges(Box::new(Ranges::new().context("cannot make a tree")?)))
-    }
-
-    /// Whether there will be a report.
-    pub fn is_wanted(&self) -> bool {
-        !matches!(self, Seen::Nothing)
+        Ok(Seen::Analyses(Box::new(analyses)))
     }
 
     /// As a reader of the stream.
@@ -40,45 +40,86 @@ impl Seen {
         match self {
             Seen::Nothing => None,
             Seen::Counts(count) => Some(count),
-            Seen::Ranges(ranges) => Some(&mut **ranges),
+            Seen::Analyses(analyses) => Some(&mut **analyses),
         }
     }
 
-    /// What was counted.
-    pub fn counts(&self) -> Counts {
+    /// What is left when the stream is over.
+    pub fn finish(self, catalog: &Catalog) -> Found {
         match self {
-            Seen::Nothing => Counts::default(),
-            Seen::Counts(count) => count.counts,
-            Seen::Ranges(ranges) => ranges.counts(),
+            Seen::Nothing => Found { counts: Counts::default(), findings: None },
+            Seen::Counts(count) => Found { counts: count.counts, findings: None },
+            Seen::Analyses(analyses) => {
+                let findings = analyses.finish(catalog);
+                Found { counts: findings.summary.counts, findings: Some(findings) }
+            }
         }
+    }
+}
+
+/// What is left of a run.
+pub struct Found {
+    pub counts: Counts,
+    pub findings: Option<Findings>,
+}
+
+impl Found {
+    fn summary(&self) -> Option<&Summary> {
+        self.findings.as_ref().map(|findings| &findings.summary)
     }
 
     /// Bytes used.
-    pub fn memory_bytes(&self) -> usize {
-        match self {
-            Seen::Ranges(ranges) => ranges.memory_bytes(),
-            _ => 0,
-        }
+    pub fn memory_bytes(&self) -> u64 {
+        self.summary().map_or(0, |summary| summary.memory.used)
+    }
+
+    /// What weights are.
+    pub fn unit(&self) -> Unit {
+        self.summary().map_or(Unit::Events, |summary| summary.unit)
+    }
+
+    /// What is not in the summaries.
+    pub fn missing(&self) -> Missing {
+        self.summary().map_or_else(Missing::default, |summary| summary.missing)
+    }
+
+    /// What all code weighs.
+    pub fn code_weight(&self) -> u64 {
+        self.weight(&[Kind::Code])
+    }
+
+    /// What all loads and stores weigh.
+    pub fn data_weight(&self) -> u64 {
+        self.weight(&[Kind::LoadAddresses, Kind::StoreAddresses])
+    }
+
+    fn weight(&self, kinds: &[Kind]) -> u64 {
+        let of = |summary: &Summary| kinds.iter().filter_map(|kind| Some(one(summary, *kind)?.events)).sum();
+        self.summary().map_or(0, of)
     }
 
     /// Hot code and hot data, the hottest first.
-    pub fn hot(
-        &mut self,
-        catalog: &Catalog,
-        threshold: f64,
-        mappings: &Mappings,
-    ) -> Result<(Vec<Hot>, Vec<Hot>)> {
-        let Seen::Ranges(ranges) = self else { return Ok((Vec::new(), Vec::new())) };
-        let mut namer = Namer::new(mappings);
-        let mut tree = ranges.code(catalog).context("cannot make a tree")?;
-        let mut blocks: Vec<(u64, u64)> = ranges.blocks(catalog).collect();
-        blocks.sort_unstable();
-        // A block can be part of several superblocks.
-        blocks.dedup_by(|b, first| {
-            let same = b.0 == first.0;
-            first.1 += if same { b.1 } else { 0 };
-            same
-        });
-        Ok((namer.code(&mut tree, threshold, &blocks), namer.data(ranges.data(), threshold)))
+    pub fn hot(&self, threshold: f64) -> (Vec<Hot>, Vec<Hot>) {
+        let Some(summary) = self.summary() else { return (Vec::new(), Vec::new()) };
+        let mut namer = Namer::new(summary);
+        let code = one(summary, Kind::Code).map(|tree| namer.code(tree, threshold));
+        let data = loads_and_stores(summary).map(|tree| namer.data(&tree, threshold));
+        (code.unwrap_or_default(), data.unwrap_or_default())
     }
+}
+
+fn one(summary: &Summary, kind: Kind) -> Option<&Snapshot<u64>> {
+    match &summary.of(kind)?.tree {
+        Trees::One(tree) => Some(tree),
+        Trees::Two(_) => None,
+    }
+}
+
+/// Both together, or the one there is.
+fn loads_and_stores(summary: &Summary) -> Option<Snapshot<u64>> {
+    let (loads, stores) = (one(summary, Kind::LoadAddresses), one(summary, Kind::StoreAddresses));
+    let (Some(loads), Some(stores)) = (loads, stores) else { return loads.or(stores).cloned() };
+    let mut tree = Tree::from_snapshot(loads.clone()).ok()?;
+    tree.merge(stores).ok()?;
+    Some(tree.snapshot())
 }
