@@ -60,6 +60,9 @@ impl<'a> Namer<'a> {
         let name = self.region(place).map_or_else(String::new, region_name);
         match self.region(place).map(|r| r.kind) {
             Some(Kind::Unknown) | None => format!("{:#x}", place.offset()),
+            // These regions count down from their end.
+            Some(Kind::Anonymous) => below("anonymous", 1 << 46, place),
+            Some(Kind::Stack) => below("stack", 1 << 47, place),
             _ => format!("{name}+{:#x}", place.offset()),
         }
     }
@@ -206,12 +209,13 @@ impl<'a> Namer<'a> {
         }
         match a.kind {
             Kind::Module => self.module_data(first, last),
+            _ if lo == hi => self.offset(first),
             Kind::Stack => {
-                let below = |place: Place| (1u64 << 47).saturating_sub(place.offset());
-                format!("stack, {}, {} below the top", size(span(lo, hi)), size(below(first)))
+                let below = (1u64 << 47).saturating_sub(first.offset());
+                format!("stack, {}, {} below the top", size(span(lo, hi)), size(below))
             }
-            Kind::Heap => format!("heap, {} at +{:#x}", size(span(lo, hi)), first.offset()),
-            Kind::Anonymous => format!("anonymous memory, {} at {:#x}", size(span(lo, hi)), first.offset()),
+            Kind::Heap => format!("heap, {}", size(span(lo, hi))),
+            Kind::Anonymous => format!("anonymous memory, {}", size(span(lo, hi))),
             Kind::File | Kind::Kernel => format!("{}+{:#x}", region_name(a), first.offset()),
             Kind::Unknown => format!("unmapped when looked at, {:#x}", first.offset()),
         }
@@ -247,6 +251,13 @@ fn region_name(region: &Region) -> String {
         Kind::Heap => "heap".into(),
         Kind::Stack => "stack".into(),
         Kind::Module | Kind::File | Kind::Kernel => short(&region.name).to_owned(),
+    }
+}
+
+fn below(name: &str, end: u64, place: Place) -> String {
+    match place.offset().checked_sub(end) {
+        Some(above) => format!("{name}+{above:#x}"),
+        None => format!("{name}-{:#x}", end - place.offset()),
     }
 }
 

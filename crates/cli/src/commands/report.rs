@@ -23,7 +23,8 @@ use crate::quantity::{grouped, parse_share};
 )]
 pub struct Args {
     /// The profile.
-    file: PathBuf,
+    #[arg(required_unless_present = "section")]
+    file: Option<PathBuf>,
     /// Sections to show, with commas between; `all` for all, `list` to see their names.
     #[arg(long, value_delimiter = ',', value_name = "NAME")]
     section: Vec<String>,
@@ -66,7 +67,8 @@ pub fn run(args: &Args) -> Result<()> {
         return writeln!(io::stdout(), "{}", names.join("\n")).map_err(|e| CannotWrite(e).into());
     }
     let sections = sections(&args.section)?;
-    let profile = Profile::read(&args.file).with_context(|| format!("{}", args.file.display()))?;
+    let file = args.file.as_deref().context("no profile given: sonde report FILE --section ...")?;
+    let profile = Profile::read(file).with_context(|| format!("{}", file.display()))?;
     let mut symbols = symbols(&args.debug_dir);
     let options =
         Options { hot: args.hot, top: if args.top == 0 || args.json { usize::MAX } else { args.top } };
