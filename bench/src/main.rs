@@ -18,6 +18,7 @@ mod sequitur;
 mod statistics;
 mod streams;
 mod stress;
+mod translate;
 mod workloads;
 
 use std::path::PathBuf;
@@ -55,6 +56,10 @@ enum Command {
     ///
     /// Example: sonde-bench sequitur --sonde target/release/sonde
     Sequitur(sequitur::Rates),
+    /// Measure what translating code costs that was never met; status 1 when the goal is missed
+    ///
+    /// Example: sonde-bench translate --files-only /usr/bin/python3
+    Translate(translate::Translate),
     /// Run programs with random settings and compare with native runs; status 1 when any differs
     ///
     /// Example: sonde-bench stress --runs 1000 --over hostile
@@ -97,6 +102,7 @@ fn run(command: Command) -> Result<bool> {
         Command::Consumer(consumer) => return consumer.run(),
         Command::Read(reading) => return reading.run(),
         Command::Sequitur(rates) => return rates.run(),
+        Command::Translate(translate) => return translate.run(),
         Command::Stress(stress) => return stress.run(),
         Command::Overhead(overhead) => overhead.run()?,
         Command::Counts(counts) => counts.run()?,
