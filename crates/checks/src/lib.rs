@@ -13,15 +13,29 @@
 //! The analysis is of one module at a time. A function that another module can call (it is exported) counts as having
 //! its address taken, so that cycles through several modules meet a check as well.
 //!
+//! A check lies at the branch that leads to an entry, not at the entry: indirect calls keep theirs whatever they call, and
+//! forward jumps into other functions never have one ([`Graph::go_on_into`]).
+//!
+//! ```
+//! use sonde_checks::{Function, Graph};
+//!
+//! // main calls visit, which calls itself and a leaf.
+//! let function = |calls: &[usize]| Function { calls: calls.to_vec(), ..Function::default() };
+//! let graph = Graph { functions: vec![function(&[1]), function(&[1, 2]), function(&[])] };
+//! assert_eq!(graph.checked(), [true, true, false]);
+//! ```
+//!
 //! Non-goals: code that is generated at run time, which counter mode does not copy anyway.
 #![forbid(unsafe_code)]
 
 mod graph;
 mod loops;
 mod module;
+mod needed;
 mod plan;
 
 pub use graph::{Function, Graph};
 pub use loops::Loop;
 pub use module::{Module, ModuleError};
+pub use needed::{Needed, needed};
 pub use plan::{Entries, Plan, Scheme};

@@ -3,7 +3,9 @@
 use crate::graph::{Function, Graph};
 use crate::loops::{self, Loop, Step};
 use gimli::UnwindSection;
-use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, OpAccess, OpKind};
+use iced_x86::{
+    Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind,
+};
 use object::{
     Object, ObjectSection, ObjectSegment, ObjectSymbol, RelocationTarget, SectionFlags, SymbolKind, elf,
 };
@@ -40,8 +42,10 @@ pub struct Module {
     pub starts: Vec<u64>,
     /// The call graph.
     pub graph: Graph,
-    /// Direct calls and tail calls: address of the instruction, number of the function called.
+    /// Direct calls and backward tail calls: address of the instruction, number of the function called.
     pub calls: Vec<(u64, usize)>,
+    /// Indirect calls, and jumps of linkage tables: entries of functions that are not known.
+    pub indirect: Vec<u64>,
     /// Loops of all functions.
     pub loops: Vec<Loop>,
     /// Stretches of the file and where they are to be in memory: address, file offset, length.
@@ -87,9 +91,11 @@ impl Module {
             ..Module::default()
         };
         module.graph.functions = vec![Function::default(); module.starts.len()];
+        let mut edges = Vec::new();
         for stretch in &code {
-            module.walk(stretch);
+            module.walk(stretch, &mut edges);
         }
+        module.graph.go_on_into(&edges);
         module.take_addresses(file);
         module
     }
@@ -109,18 +115,21 @@ impl Module {
         self.segments.iter().find(inside).map(|(start, offset, _)| address - start + offset)
     }
 
-    fn walk(&mut self, code: &Code<'_>) {
+    /// Goes through a stretch of code; `edges` gets where functions go on into others.
+    fn walk(&mut self, code: &Code<'_>, edges: &mut Vec<(usize, usize)>) {
         let mut decoder = Decoder::with_ip(64, code.bytes, code.address, DecoderOptions::NONE);
         let mut factory = InstructionInfoFactory::new();
         let mut insn = Instruction::default();
         let mut steps: Vec<Step> = Vec::new();
         let mut current = None;
+        let mut open = false;
         while decoder.can_decode() {
             // What follows a stretch of data must begin at a function again.
             let at = decoder.ip();
-            if self.starts_at(at).is_some() {
+            if let Some(next) = self.starts_at(at) {
                 self.end_function(&mut steps);
-                current = self.starts_at(at);
+                edges.extend(current.filter(|_| open).map(|last: usize| (last, next)));
+                current = Some(next);
             }
             decoder.decode_out(&mut insn);
             let Some(function) = current.filter(|_| !insn.is_invalid()) else {
@@ -130,6 +139,10 @@ impl Module {
             self.instructions += 1;
             let end = self.starts.get(function + 1).copied().unwrap_or(u64::MAX);
             let step = self.step(&insn, function, end, &mut factory);
+            let forward = jump_target(&insn).filter(|target| *target >= end);
+            edges.extend(forward.and_then(|target| self.function(target)).map(|into| (function, into)));
+            // Padding is reached only by falling into it.
+            open = if is_padding(&insn) { open } else { step.falls };
             steps.push(step);
         }
         self.end_function(&mut steps);
@@ -150,8 +163,7 @@ impl Module {
         let references = factory.info(insn).used_memory().iter().filter(|m| is_access(m.access())).count();
         let mut step =
             Step { at: insn.ip(), references: references as u32, calls: false, jump: None, falls: true };
-        let target =
-            (insn.op_count() == 1 && insn.op0_kind() == OpKind::NearBranch64).then(|| insn.near_branch64());
+        let target = direct_target(insn);
         let within = target.filter(|t| (self.starts[function]..end).contains(t));
         match insn.flow_control() {
             FlowControl::Call | FlowControl::IndirectCall | FlowControl::Interrupt => step.calls = true,
@@ -168,7 +180,7 @@ impl Module {
                 step.calls = true;
                 step.falls = false;
             }
-            FlowControl::Return => step.falls = false,
+            FlowControl::Return | FlowControl::Exception => step.falls = false,
             _ => {}
         }
         if step.calls {
@@ -179,6 +191,14 @@ impl Module {
     }
 
     fn call(&mut self, insn: &Instruction, function: usize, target: Option<u64>) {
+        let to_table = insn.is_jmp_near_indirect() && insn.is_ip_rel_memory_operand();
+        if insn.is_call_near_indirect() || to_table {
+            self.indirect.push(insn.ip());
+        }
+        let end = self.starts.get(function + 1).copied().unwrap_or(u64::MAX);
+        if jump_target(insn).is_some_and(|t| t >= end) {
+            return;
+        }
         let callee = target.and_then(|t| self.starts_at(t));
         let f = &mut self.graph.functions[function];
         match callee {
@@ -230,6 +250,22 @@ impl Module {
             }
         }
     }
+}
+
+/// Where a direct branch goes.
+fn direct_target(insn: &Instruction) -> Option<u64> {
+    (insn.op_count() == 1 && insn.op0_kind() == OpKind::NearBranch64).then(|| insn.near_branch64())
+}
+
+/// Where a direct jump goes.
+fn jump_target(insn: &Instruction) -> Option<u64> {
+    let jumps =
+        matches!(insn.flow_control(), FlowControl::ConditionalBranch | FlowControl::UnconditionalBranch);
+    direct_target(insn).filter(|_| jumps)
+}
+
+fn is_padding(insn: &Instruction) -> bool {
+    matches!(insn.mnemonic(), Mnemonic::Nop | Mnemonic::Int3)
 }
 
 fn is_access(access: OpAccess) -> bool {

@@ -65,7 +65,7 @@ impl FromStr for Scheme {
 /// The branches of a module that keep no check, by their place in the file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// File offsets of calls, tail calls and backward branches without a check, in order.
+    /// File offsets of calls, backward tail calls and backward branches without a check, in order.
     pub unchecked: Vec<u64>,
     /// Functions.
     pub functions: usize,
@@ -93,8 +93,11 @@ impl Plan {
             Some(k) => !l.is_boring(k),
         };
         let calls = module.calls.iter().filter(|(_, callee)| !checked[*callee]).map(|(at, _)| *at);
+        let all = scheme.entries == Entries::None;
+        let indirect = module.indirect.iter().copied().filter(|_| all);
         let loops = module.loops.iter().filter(|l| !keeps(l)).map(|l| l.branch);
-        let mut unchecked: Vec<u64> = calls.chain(loops).filter_map(|at| module.file_offset(at)).collect();
+        let mut unchecked: Vec<u64> =
+            calls.chain(indirect).chain(loops).filter_map(|at| module.file_offset(at)).collect();
         unchecked.sort_unstable();
         unchecked.dedup();
         Plan {

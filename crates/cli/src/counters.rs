@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use sonde_launch::{Counter, Totals};
 
-const NAMES: [(Counter, &str); 32] = [
+const NAMES: [(Counter, &str); 34] = [
     (Counter::Triggers, "triggers"),
     (Counter::Bursts, "bursts"),
     (Counter::EndedByChecks, "ended_by_checks"),
@@ -37,6 +37,8 @@ const NAMES: [(Counter, &str); 32] = [
     (Counter::LostBytes, "lost_bytes"),
     (Counter::Children, "children"),
     (Counter::ForwardedFaults, "forwarded_faults"),
+    (Counter::ChecksLeftOut, "checks_left_out"),
+    (Counter::NotAnalysed, "not_analysed"),
 ];
 
 /// All counters that are not 0, by name; one without a name goes by its number.

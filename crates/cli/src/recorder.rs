@@ -73,7 +73,10 @@ fn meta(program: &Program, options: &Options, setup: &Setup) -> Meta {
         policy: match options.policy {
             Policy::Bursts { period, checks } => format!("bursts of {checks} checks every {period:?}"),
             Policy::Always => "always".into(),
-            Policy::Counter { gap, checks } => format!("counter {gap}:{checks}"),
+            Policy::Counter { gap, checks } => match options.scheme.name() {
+                Some("orig") | None => format!("counter {gap}:{checks}"),
+                Some(scheme) => format!("counter {gap}:{checks}, checks {scheme}"),
+            },
         },
         trigger: match setup.trigger {
             Some(TriggerKind::Stops) => "stops".into(),

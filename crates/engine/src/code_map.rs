@@ -16,6 +16,8 @@ pub struct Range {
     pub start: u64,
     /// End address.
     pub end: u64,
+    /// Place in the file of the first address.
+    pub offset: u64,
     /// Whether copies may be kept.
     pub cacheable: bool,
     /// Whether it is mapped from a file, so that its pages can be checked.
@@ -55,8 +57,16 @@ impl CodeMap {
     /// An empty map.
     #[expect(clippy::new_without_default, reason = "a const fn, for a place of its own")]
     pub const fn new() -> CodeMap {
-        let none =
-            Range { start: 0, end: 0, cacheable: false, file: false, identity: 0, low: u64::MAX, high: 0 };
+        let none = Range {
+            start: 0,
+            end: 0,
+            offset: 0,
+            cacheable: false,
+            file: false,
+            identity: 0,
+            low: u64::MAX,
+            high: 0,
+        };
         CodeMap { ranges: [none; MAX_RANGES], count: 0, hash: 0, last: 0 }
     }
 
@@ -145,14 +155,25 @@ fn parse(line: &[u8]) -> Option<Range> {
     if perms[2] != b'x' {
         return None;
     }
-    let mut fields = rest[1..].split(|b| *b == b' ').filter(|f| !f.is_empty()).skip(3);
+    let mut fields = rest[1..].split(|b| *b == b' ').filter(|f| !f.is_empty()).skip(1);
+    let offset = fields.next().and_then(hex).map_or(0, |h| h.0);
+    let mut fields = fields.skip(1);
     let inode = fields.next().unwrap_or(b"0");
     let vdso = fields.next() == Some(b"[vdso]");
     let file = inode != b"0";
     // Shared mappings can be written through another one; files that are gone cannot be told apart.
     let identity = if file && perms[3] == b'p' { identity(line) } else { None };
     let cacheable = perms[1] != b'w' && (identity.is_some() || vdso);
-    Some(Range { start, end, cacheable, file, identity: identity.unwrap_or(0), low: u64::MAX, high: 0 })
+    Some(Range {
+        start,
+        end,
+        offset,
+        cacheable,
+        file,
+        identity: identity.unwrap_or(0),
+        low: u64::MAX,
+        high: 0,
+    })
 }
 
 /// A hash of which version of which file a line of the maps file names. None if there is no such file (any more).
@@ -163,7 +184,7 @@ fn identity(line: &[u8]) -> Option<u64> {
     name.get_mut(..path.len())?.copy_from_slice(path);
     let name = core::ffi::CStr::from_bytes_until_nul(&name).ok()?;
     let identity = sonde_sys::memory::file_identity(name).ok()?;
-    Some(identity.iter().fold(7, |h: u64, w| (h ^ w).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)))
+    Some(sonde_wire::checks::identity(&identity))
 }
 
 fn hex(s: &[u8]) -> Option<(u64, &[u8])> {
@@ -244,6 +265,7 @@ mod tests {
         let line = b"7f0000001000-7f0000005000 r-xp 00001000 fe:00 1234                       /bin/sh";
         let r = parse(line).unwrap();
         assert_eq!((r.start, r.end, r.cacheable, r.file), (0x7f00_0000_1000, 0x7f00_0000_5000, true, true));
+        assert_eq!(r.offset, 0x1000);
         assert!(!parse(b"7f0000001000-7f0000005000 rwxp 00001000 fe:00 1234 /bin/sh").unwrap().cacheable);
         assert!(!parse(b"7f0000001000-7f0000005000 r-xp 00000000 00:00 0").unwrap().cacheable);
         assert!(parse(b"7ffc0000-7ffd0000 r-xp 00000000 00:00 0                  [vdso]").unwrap().cacheable);

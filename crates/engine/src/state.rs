@@ -129,8 +129,15 @@ pub unsafe fn start(with: Start) -> Option<&'static Engine> {
         _ => Detail::Values,
     };
     let checks = config.policy != policy::ALWAYS;
-    let recording = Emitter::new(layouts[0], Mode { checks, record: true });
-    let checking = Emitter::new(layouts[1], Mode { checks, record: false });
+    let returns = config.policy != policy::COUNTER;
+    let recording = Emitter::new(layouts[0], Mode { checks, returns, record: true });
+    let checking = Emitter::new(layouts[1], Mode { checks, returns, record: false });
+    let table = control.regions.unchecked;
+    // SAFETY: the region lies in the shared mapping, which is never unmapped, begins at a page, and was written before the
+    // program started.
+    let unchecked = unsafe {
+        core::slice::from_raw_parts((with.shared as u64 + table.start) as *const u32, table.len as usize / 4)
+    };
     let translator = Translator {
         cache,
         code: CodeMap::new(),
@@ -139,6 +146,7 @@ pub unsafe fn start(with: Start) -> Option<&'static Engine> {
         plan: Plan::default(),
         max_insns: Limits::default().insns,
         generation: 0,
+        unchecked,
     };
     let fresh = Engine {
         shared: with.shared,

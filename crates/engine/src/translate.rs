@@ -1,13 +1,13 @@
 //! From a pc to its copy: plan, emit, place, describe.
 
-use crate::cache::{Cache, ExitInfo, RECORDING, Superblock};
+use crate::cache::{CHECKING, Cache, ExitInfo, RECORDING, Superblock};
 use crate::code_map::CodeMap;
 use crate::state::Engine;
 use core::sync::atomic::Ordering::{Acquire, Release};
 use sonde_wire::Counter;
 use sonde_wire::descriptor::{HEAD_WORDS, Head};
 use sonde_wire::marker::Cause;
-use sonde_x64::emit::Emitter;
+use sonde_x64::emit::{Emitter, Unchecked};
 use sonde_x64::plan::{ExitKind, Plan, Planner};
 
 /// Everything that translation uses, behind one lock.
@@ -26,6 +26,8 @@ pub struct Translator {
     pub max_insns: usize,
     /// Counts changes of the program's mappings.
     pub generation: u32,
+    /// The table of branches without a check ([`sonde_wire::checks`]).
+    pub unchecked: &'static [u32],
 }
 
 /// Bytes given to the planner at a time.
@@ -112,12 +114,35 @@ impl Translator {
         engine.control().count(Counter::SuperblockInsns, u64::from(sb.insns));
         engine.control().count(Counter::SuperblockBlocks, blocks as u64);
         engine.control().count(Counter::CodeBytes, bytes as u64);
+        self.count_checks(engine, pc, version);
         Ok(sb)
+    }
+
+    /// What the table says of the file that the code at `pc` is of. The same for all of one mapping, so that copies come
+    /// out the same when they are emitted again, also where a part of the mapping was given other rights since.
+    fn unchecked_at(&mut self, pc: u64) -> Option<Unchecked> {
+        let range = self.code.find(pc)?;
+        let offsets = sonde_wire::checks::find(self.unchecked, range.identity)?;
+        Some(Unchecked { base: range.start.wrapping_sub(range.offset), offsets })
+    }
+
+    /// Books the checks of the superblock at hand that were left out.
+    fn count_checks(&mut self, engine: &Engine, pc: u64, version: u8) {
+        if self.unchecked.is_empty() {
+            return;
+        }
+        let left_out = self.emitters[version as usize & 1].left_out;
+        engine.control().count(Counter::ChecksLeftOut, u64::from(left_out));
+        if version == CHECKING && self.unchecked_at(pc).is_none() {
+            engine.control().count(Counter::NotAnalysed, 1);
+        }
     }
 
     /// Plans and emits the superblock of `pc` for the next place in the cache.
     fn make_plan(&mut self, pc: u64, version: u8) {
+        let unchecked = self.unchecked_at(pc).unwrap_or_default();
         let emitter = &mut self.emitters[version as usize & 1];
+        emitter.unchecked = unchecked;
         emitter.start(pc, self.cache.next, self.cache.next_exit());
         let code = &mut self.code;
         let mut fetch = |at: u64| code_at(code, at);
@@ -126,7 +151,9 @@ impl Translator {
 
     /// Plans and emits an existing superblock again, to know what lies where in its copy.
     pub fn replan(&mut self, sb: &Superblock) -> &Emitter {
+        let unchecked = self.unchecked_at(sb.pc).unwrap_or_default();
         let emitter = &mut self.emitters[sb.version as usize & 1];
+        emitter.unchecked = unchecked;
         emitter.start(sb.pc, sb.at, sb.first_exit);
         let code = &mut self.code;
         let mut fetch = |at: u64| code_at(code, at);

@@ -1,5 +1,6 @@
 //! What to record, and when.
 
+use sonde_checks::Scheme;
 use sonde_event::Detail;
 use std::time::Duration;
 
@@ -53,6 +54,8 @@ pub enum Loader {
 pub struct Options {
     /// When to record.
     pub policy: Policy,
+    /// Which checks counter mode keeps (paper 4 section 4).
+    pub scheme: Scheme,
     /// What to record.
     pub detail: Detail,
     /// What starts a burst.
@@ -81,6 +84,7 @@ impl Default for Options {
     fn default() -> Self {
         Options {
             policy: Policy::Bursts { period: Duration::from_millis(10), checks: 1000 },
+            scheme: Scheme::default(),
             detail: Detail::Values,
             trigger: Trigger::Auto,
             loader: Loader::Auto,

@@ -1,6 +1,7 @@
 //! One program under study, from its start to its end.
 
 use crate::error::LaunchError;
+use crate::fewer_checks::{self, FewerChecks};
 use crate::follow::{Child, Followed};
 use crate::options::{Loader, Options, Policy, Trigger};
 use crate::perf;
@@ -36,6 +37,8 @@ pub struct Setup {
     pub loader: &'static str,
     /// Why not in a better way.
     pub loader_note: Option<String>,
+    /// Which checks counter mode leaves out, if it leaves any out.
+    pub fewer_checks: Option<FewerChecks>,
 }
 
 /// A running program with the probe inside.
@@ -93,6 +96,7 @@ impl Session {
             trigger_note: note,
             loader: "mapped by the dynamic loader (LD_PRELOAD); recording begins after loading",
             loader_note: no_tracing.map(|error| format!("ptrace is not allowed: {error}")),
+            fewer_checks: None,
         };
         signals.program(pid);
         Ok(Session::new(study, Some(threads), None, clock, *options, setup, signals))
@@ -106,6 +110,7 @@ impl Session {
             _ => sonde_wire::control::trigger::OUTSIDE,
         };
         let shared = SharedMemory::new(options, inside, SIGNAL)?;
+        let fewer_checks = fewer_checks::prepare(program, options, &shared);
         let clock = Clock::start();
         let signals = Signals::take_over();
         let way = if kind == Some(Kind::Stops) { Way::Seized } else { Way::Placed };
@@ -130,7 +135,7 @@ impl Session {
             None
         };
         let loader = "placed at exec through ptrace";
-        let setup = Setup { trigger: kind, trigger_note: note, loader, loader_note: None };
+        let setup = Setup { trigger: kind, trigger_note: note, loader, loader_note: None, fewer_checks };
         signals.program(pid);
         Ok(Session::new(study, threads, stops, clock, *options, setup, signals))
     }

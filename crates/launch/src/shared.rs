@@ -1,6 +1,7 @@
 //! The memory shared with the probe, from our side.
 
 use crate::error::{LaunchError, own};
+use crate::fewer_checks;
 use crate::options::{Options, Policy};
 use sonde_event::Detail;
 use sonde_wire::control::{self, MAX_BUFFERS, policy};
@@ -34,13 +35,16 @@ struct Division {
     cache: u64,
     /// Bytes of descriptions.
     descriptors: u64,
+    /// Bytes of the table of branches without a check, where there is one.
+    unchecked: u64,
     /// Number of log buffers.
     buffers: u64,
     /// Bytes of each.
     buffer_bytes: u64,
 }
 
-/// Half of a memory limit goes to the code cache and its indexes, an eighth to descriptions, a quarter to buffers.
+/// Half of a memory limit goes to the code cache and its indexes, an eighth to descriptions, a quarter to buffers, up to a
+/// 32nd to the table of branches without a check.
 fn divide(limit: u64, policy: &Policy) -> Division {
     // The cache's indexes take about as much again in the worst case (small superblocks).
     let cache = (limit / 4).clamp(1 << 20, 512 << 20);
@@ -50,7 +54,8 @@ fn divide(limit: u64, policy: &Policy) -> Division {
         _ => (limit / 32).next_multiple_of(4096).clamp(BURST_BUFFER_BYTES, RESIDENT_BUFFER_BYTES),
     };
     let buffers = (limit / 4 / buffer_bytes).clamp(2, MAX_BUFFERS as u64);
-    Division { cache, descriptors, buffers, buffer_bytes }
+    let unchecked = (limit / 32).clamp(64 << 10, 64 << 20);
+    Division { cache, descriptors, unchecked, buffers, buffer_bytes }
 }
 
 impl SharedMemory {
@@ -73,7 +78,8 @@ impl SharedMemory {
         signal: i32,
     ) -> Result<SharedMemory, LaunchError> {
         let parts = divide(options.max_memory, &options.policy);
-        let regions = Regions::new(parts.descriptors, parts.buffers, parts.buffer_bytes);
+        let unchecked = if fewer_checks::are_wanted(options) { parts.unchecked } else { 0 };
+        let regions = Regions::new(parts.descriptors, unchecked, parts.buffers, parts.buffer_bytes);
         let len = regions.file_len() as usize;
         // SAFETY: plain system calls on our own descriptor.
         let at = unsafe {
@@ -122,6 +128,19 @@ impl SharedMemory {
             (*control).regions = self.regions;
         }
         self.control().magic.store(control::MAGIC, Ordering::Release);
+    }
+
+    /// Writes the table of branches without a check, before the program is started: identity and offsets of each module,
+    /// which the caller saw to fit.
+    pub fn write_unchecked(&self, modules: &[(u64, &[u32])]) {
+        let region = self.regions.unchecked;
+        let mut table = vec![0u32; region.len as usize / 4];
+        assert!(sonde_wire::checks::write(modules, &mut table), "the table fits");
+        // SAFETY: the region lies in the mapping; no program has it yet.
+        unsafe {
+            let to = self.at.add(region.start as usize).cast::<u32>();
+            std::ptr::copy_nonoverlapping(table.as_ptr(), to, table.len());
+        }
     }
 
     /// The control page.
@@ -187,7 +206,10 @@ mod tests {
         for limit in [16 << 20, 64 << 20, 256 << 20, 2048 << 20] {
             for policy in [&bursts, &Policy::Always] {
                 let parts = divide(limit, policy);
-                let total = 2 * parts.cache + parts.descriptors + parts.buffers * parts.buffer_bytes;
+                let total = 2 * parts.cache
+                    + parts.descriptors
+                    + parts.unchecked
+                    + parts.buffers * parts.buffer_bytes;
                 assert!(total <= limit, "{limit}: {parts:?}");
                 assert!(parts.buffers >= 4, "{limit}: {parts:?}");
             }

@@ -126,6 +126,10 @@ pub enum Counter {
     /// CPU time of threads between the begin and the end of bursts of a trigger, in nanoseconds. Policies that keep
     /// threads in the copy do not count it.
     BurstCpuNs,
+    /// Checks that were left out of copies, by the table of branches without one.
+    ChecksLeftOut,
+    /// Superblocks of the checking version, from files that the table does not know, while a table is in force.
+    NotAnalysed,
 }
 
 /// Number of counters reserved.
@@ -229,6 +233,8 @@ pub struct Region {
 pub struct Regions {
     /// Ring of superblock descriptions.
     pub descriptors: Region,
+    /// Table of branches without a check ([`crate::checks`]); empty if all keep theirs.
+    pub unchecked: Region,
     /// First log buffer; the others follow at distance `stride`.
     pub buffers: Region,
     /// Distance between buffers, the guard included.
@@ -238,13 +244,16 @@ pub struct Regions {
 }
 
 impl Regions {
-    /// Lays out a file for `count` buffers of `bytes` each (guard included) and a descriptor ring.
-    pub fn new(descriptor_bytes: u64, count: u64, bytes: u64) -> Regions {
+    /// Lays out a file for `count` buffers of `bytes` each (guard included), a descriptor ring and a table of branches
+    /// without a check.
+    pub fn new(descriptor_bytes: u64, unchecked_bytes: u64, count: u64, bytes: u64) -> Regions {
         let control = (size_of::<Control>() as u64).next_multiple_of(4096);
         let descriptors = Region { start: control, len: descriptor_bytes.next_multiple_of(4096) };
         let stride = bytes.next_multiple_of(4096);
-        let buffers = Region { start: descriptors.start + descriptors.len, len: stride * count };
-        Regions { descriptors, buffers, stride, count }
+        let start = descriptors.start + descriptors.len;
+        let unchecked = Region { start, len: unchecked_bytes.next_multiple_of(4096) };
+        let buffers = Region { start: start + unchecked.len, len: stride * count };
+        Regions { descriptors, unchecked, buffers, stride, count }
     }
 
     /// Size of the file.

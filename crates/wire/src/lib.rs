@@ -1,11 +1,12 @@
 //! What the probe inside a program and Sonde outside share: the layout of the shared memory.
 //!
 //! One file in memory holds the control page (configuration, counters, buffer states), a ring of superblock
-//! descriptions, and the log buffers. The program may die, or be killed, at any instruction, so whoever reads
+//! descriptions, the table of branches without a check, and the log buffers. The program may die, or be killed, at any instruction, so whoever reads
 //! believes nothing: every length is checked against the bounds here.
 #![no_std]
 #![forbid(unsafe_code)]
 
+pub mod checks;
 pub mod control;
 pub mod descriptor;
 pub mod marker;

@@ -50,8 +50,26 @@ impl Layout {
 pub struct Mode {
     /// Count checks and end at zero.
     pub checks: bool,
+    /// Returns count, too. No cycle needs them: what returns was called (paper 4 has no check there).
+    pub returns: bool,
     /// Write the log at all (the checking version of counter mode does not).
     pub record: bool,
+}
+
+/// Branches that keep no check although the plan has one there (paper 4 section 4).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Unchecked {
+    /// Address at which offset 0 lies.
+    pub base: u64,
+    /// Offsets of the branches, ascending.
+    pub offsets: &'static [u32],
+}
+
+impl Unchecked {
+    fn holds(&self, pc: u64) -> bool {
+        let offset = u32::try_from(pc.wrapping_sub(self.base));
+        offset.is_ok_and(|offset| self.offsets.binary_search(&offset).is_ok())
+    }
 }
 
 /// A patchable jump of the copy.
@@ -99,6 +117,10 @@ pub struct Emitter {
     pub spots: Vec<Spot>,
     /// Where the code of each exit begins, after all effects of its instructions: position and exit index.
     pub exit_spots: Vec<(usize, usize)>,
+    /// Which branches of the next superblock keep no check.
+    pub unchecked: Unchecked,
+    /// Checks left out of the current superblock because of that.
+    pub left_out: u32,
     encoder: Encoder,
     layout: Layout,
     mode: Mode,
@@ -119,6 +141,8 @@ impl Emitter {
             body: 0,
             spots: Vec::new(),
             exit_spots: Vec::new(),
+            unchecked: Unchecked::default(),
+            left_out: 0,
             encoder: Encoder::new(64),
             layout,
             mode,
@@ -138,6 +162,7 @@ impl Emitter {
         self.spots.clear();
         self.exit_spots.clear();
         self.pending.clear();
+        self.left_out = 0;
         self.base = base;
         self.first_exit = first_exit;
         self.exits = 0;
@@ -185,6 +210,21 @@ impl Emitter {
             self.code.bind32(p.jump, here);
             self.direct_exit(&p.exit, p.index);
         }
+    }
+
+    /// The exit of the branch at hand, with its check only if it keeps one.
+    fn with_its_check(&mut self, exit: &Exit) -> Exit {
+        let mut exit = *exit;
+        if !exit.check || !self.mode.checks {
+            return exit;
+        }
+        if exit.kind == ExitKind::Return {
+            exit.check = self.mode.returns;
+        } else if self.spots.last().is_some_and(|branch| self.unchecked.holds(branch.pc)) {
+            exit.check = false;
+            self.left_out += 1;
+        }
+        exit
     }
 
     fn header(&mut self, exit: &Exit, index: usize) {
@@ -394,12 +434,14 @@ impl Sink for Emitter {
         };
         let index = self.exits;
         self.exits += 1;
-        self.pending.push(Pending { jump, exit: *exit, index });
+        let exit = self.with_its_check(exit);
+        self.pending.push(Pending { jump, exit, index });
         true
     }
 
     fn last_exit(&mut self, insn: Option<&Instruction>, exit: &Exit) -> bool {
         let index = self.exits;
+        let exit = &self.with_its_check(exit);
         let ok = match (exit.kind, insn) {
             (ExitKind::Call, Some(insn)) => {
                 self.code.set(TEMP, insn.next_ip());

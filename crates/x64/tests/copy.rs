@@ -1,7 +1,7 @@
 //! What every copy must hold to: no flag is touched, exits are where the plan says, known addresses are not logged twice.
 
 use iced_x86::{Code, Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
-use sonde_x64::emit::{Emitter, Layout, Mode};
+use sonde_x64::emit::{Emitter, Layout, Mode, Unchecked};
 use sonde_x64::memory::{Access, Value};
 use sonde_x64::plan::{Detail, ExitKind, Limits, NoSink, Plan, Planner};
 
@@ -31,7 +31,7 @@ fn plan(code: &[u8], detail: Detail) -> Plan {
 
 /// The copy of a piece of code, decoded.
 fn copy(code: &[u8], checks: bool) -> Vec<Instruction> {
-    let mut emitter = Emitter::new(layout(), Mode { checks, record: true });
+    let mut emitter = Emitter::new(layout(), Mode { checks, returns: true, record: true });
     emitter.start(PC, 0x7000_0000, 5);
     let (mut out, mut fetch) = (Plan::default(), |at: u64| code.get((at - PC) as usize..));
     Planner::new(Detail::Values, Limits::default()).plan(PC, 48, &mut fetch, &mut out, &mut emitter);
@@ -111,4 +111,29 @@ fn no_bytes_are_no_code() {
     let mut plan = Plan::default();
     Planner::new(Detail::Values, Limits::default()).plan(PC, 48, &mut |_| Some(&[]), &mut plan, &mut NoSink);
     assert_eq!((plan.insns.len(), plan.exits.len()), (0, 1));
+}
+
+/// A loop that ends in a call and a return: what counts is decided by branch, and by kind for returns.
+#[test]
+fn checks_are_left_out_where_a_branch_keeps_none() {
+    // jne back to the start; call +256. And: ret.
+    let (code, ret) = ([0x75, 0xfe, 0xe8, 0x00, 0x01, 0x00, 0x00], [0xc3]);
+    let checks = |code: &[u8], returns: bool, offsets: &'static [u32]| {
+        let mut emitter = Emitter::new(layout(), Mode { checks: true, returns, record: true });
+        emitter.unchecked = Unchecked { base: PC - 0x100, offsets };
+        emitter.start(PC, 0x7000_0000, 5);
+        let (mut out, mut fetch) = (Plan::default(), |at: u64| code.get((at - PC) as usize..));
+        Planner::new(Detail::Values, Limits::default()).plan(PC, 48, &mut fetch, &mut out, &mut emitter);
+        let copy = Decoder::with_ip(64, &emitter.code.bytes, 0x7000_0000, DecoderOptions::NONE);
+        let counts = |i: &Instruction| i.memory_segment() == Register::GS && i.memory_displacement32() == 96;
+        // A load and a store each.
+        (copy.into_iter().filter(counts).count() / 2, emitter.left_out)
+    };
+    assert_eq!(checks(&code, true, &[]), (2, 0));
+    assert_eq!(checks(&code, true, &[0x100]), (1, 1));
+    assert_eq!(checks(&code, true, &[0x102]), (1, 1));
+    assert_eq!(checks(&code, true, &[0x10, 0x100, 0x102, 0x200]), (0, 2));
+    assert_eq!(checks(&code, true, &[0x101, 0x103]), (2, 0));
+    assert_eq!(checks(&ret, true, &[0x100]), (1, 0), "returns are no branches of the table");
+    assert_eq!(checks(&ret, false, &[]), (0, 0));
 }

@@ -114,6 +114,10 @@ fn counter(sonde: &Sonde, random: &mut Random) -> Vec<String> {
     let recorded = random.log_uniform(1, 10_000);
     let mut options = fixed(&["--policy", "counter", "--burst"]);
     options.push(format!("{checks}:{recorded}"));
+    if sonde.offers("--checks", "") && random.once_in(2) {
+        let schemes = ["EL", "EC", "EN", "L4", "L10", "LN", "EC+L4"];
+        options.extend(fixed(&["--checks", random.pick(&schemes)]));
+    }
     options.extend(record(sonde, random));
     options
 }

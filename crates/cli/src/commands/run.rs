@@ -187,6 +187,7 @@ fn conclude(
         counts,
         followed: args.follow.then(|| processes.facts(&served.followed)),
         policy: args.recording.policy_name(),
+        checks: args.recording.checks_name(),
         record: args.recording.record_name(),
         memory: Memory {
             probe_limit: options.max_memory,

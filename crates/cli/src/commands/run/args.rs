@@ -8,7 +8,7 @@ use anyhow::{Result, bail};
 use clap::ValueEnum;
 use sonde_analysis::{Config, Wanted};
 use sonde_event::Detail;
-use sonde_launch::{Loader, Options, Policy, Trigger};
+use sonde_launch::{Loader, Options, Policy, Scheme, Trigger};
 use sonde_summary::{BurstTime, Kind, What};
 
 use crate::quantity::{parse_duration, parse_part, parse_share, parse_size};
@@ -167,6 +167,10 @@ pub struct Recording {
     #[arg(long, value_name = "N|GAP:N", value_parser = parse_burst, help_heading = "Recording")]
     pub burst: Option<Burst>,
 
+    /// Which checks --policy counter keeps, by the names of paper 4's figure 6: orig (all), EL, EC, EN, L4, L10, LN, EC+L4
+    #[arg(long, value_name = "SCHEME", help_heading = "Recording")]
+    pub checks: Option<Scheme>,
+
     /// Share of the CPU time to spend in bursts, such as 1%; period and length are then adapted
     #[arg(
         long, value_name = "SHARE", value_parser = parse_share, conflicts_with_all = ["period", "burst"],
@@ -297,8 +301,12 @@ impl Recording {
         if self.probe_memory < LEAST_MEMORY {
             bail!("--probe-memory must be at least 8M: the probe needs a code cache and log buffers");
         }
+        if self.checks.is_some() && self.policy != PolicyName::Counter {
+            bail!("--checks is for --policy counter, whose gaps are counted in checks");
+        }
         Ok(Options {
             policy: self.policy()?,
+            scheme: self.checks.unwrap_or_default(),
             detail: match self.record {
                 Record::Blocks => Detail::Blocks,
                 Record::Addresses => Detail::Addresses,
@@ -325,6 +333,12 @@ impl Recording {
     /// When to record, as on the command line.
     pub fn policy_name(&self) -> String {
         name(self.policy)
+    }
+
+    /// Which checks are kept, as on the command line; none where checks are no matter.
+    pub fn checks_name(&self) -> Option<&'static str> {
+        let counter = self.policy == PolicyName::Counter;
+        self.checks.unwrap_or_default().name().filter(|_| counter)
     }
 
     /// What to record, as on the command line.

@@ -25,6 +25,7 @@ pub struct Facts {
     pub loader: &'static str,
     pub loader_note: Option<String>,
     pub policy: String,
+    pub checks: Option<Checks>,
     pub record: String,
     pub wall_seconds: f64,
     pub cpu_seconds: f64,
@@ -82,6 +83,39 @@ pub struct Translation {
     pub flushes: u64,
 }
 
+/// Which checks counter mode kept.
+#[derive(Debug, Serialize)]
+pub struct Checks {
+    pub scheme: &'static str,
+    pub modules: usize,
+    pub functions: usize,
+    pub checked_functions: usize,
+    pub loops: usize,
+    pub checked_loops: usize,
+    pub unchecked: usize,
+    pub left_out: u64,
+    pub superblocks_not_analysed: u64,
+    pub not_analysed: Vec<String>,
+}
+
+impl Checks {
+    fn new(scheme: &'static str, setup: &Setup, totals: &Totals) -> Checks {
+        let found = setup.fewer_checks.clone().unwrap_or_default();
+        Checks {
+            scheme,
+            modules: found.modules,
+            functions: found.functions,
+            checked_functions: found.checked_functions,
+            loops: found.loops,
+            checked_loops: found.checked_loops,
+            unchecked: found.unchecked,
+            left_out: totals.counter(Counter::ChecksLeftOut),
+            superblocks_not_analysed: totals.counter(Counter::NotAnalysed),
+            not_analysed: found.left,
+        }
+    }
+}
+
 /// Bytes used by Sonde and its probe.
 #[derive(Debug, Serialize)]
 pub struct Memory {
@@ -98,6 +132,7 @@ pub struct Known<'a> {
     pub counts: Counts,
     pub followed: Option<FollowedFacts>,
     pub policy: String,
+    pub checks: Option<&'static str>,
     pub record: String,
     pub memory: Memory,
     pub unit: Unit,
@@ -155,6 +190,7 @@ impl Facts {
             loader: known.setup.loader,
             loader_note: known.setup.loader_note.clone(),
             policy: known.policy,
+            checks: known.checks.map(|scheme| Checks::new(scheme, known.setup, totals)),
             record: known.record,
             wall_seconds: totals.wall.as_secs_f64(),
             cpu_seconds: cpu,

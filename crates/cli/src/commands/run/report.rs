@@ -6,7 +6,7 @@ use sonde_launch::Totals;
 use sonde_summary::Unit;
 
 use super::drops;
-use super::facts::{Facts, HowEnded};
+use super::facts::{Checks, Facts, HowEnded};
 use super::hot::{Hot, SEVERAL};
 use crate::quantity::{grouped, percent, size};
 
@@ -25,6 +25,9 @@ pub fn write(out: &mut impl Write, facts: &Facts, totals: &Totals) -> io::Result
         facts.loader_note.as_ref().map_or(String::new(), |note| format!(" (nothing better: {note})"));
     writeln!(out, "  probe     {}{better}", facts.loader)?;
     writeln!(out, "  recorded  {}", recorded(facts))?;
+    if let Some(checks) = facts.checks.as_ref().filter(|checks| checks.scheme != "orig") {
+        write_checks(out, checks)?;
+    }
     writeln!(out, "  overhead  {}", overhead(facts))?;
     writeln!(out, "  events    {}", events(facts))?;
     for (count, words) in drops::ends_in_words(totals) {
@@ -94,6 +97,31 @@ fn recorded(facts: &Facts) -> String {
         rounded(facts.share_cpu),
         grouped(facts.instructions)
     )
+}
+
+fn write_checks(out: &mut impl Write, checks: &Checks) -> io::Result<()> {
+    writeln!(
+        out,
+        "  checks    {}: {} of {} function entries and {} of {} loops of {} files keep theirs; {} left out of copies",
+        checks.scheme,
+        grouped(checks.checked_functions as u64),
+        grouped(checks.functions as u64),
+        grouped(checks.checked_loops as u64),
+        grouped(checks.loops as u64),
+        checks.modules,
+        grouped(checks.left_out)
+    )?;
+    for file in &checks.not_analysed {
+        writeln!(out, "  checks    all kept in {file}")?;
+    }
+    match checks.superblocks_not_analysed {
+        0 => Ok(()),
+        count => writeln!(
+            out,
+            "  checks    all kept in {} superblocks of code that was not analysed (plugins, vdso)",
+            grouped(count)
+        ),
+    }
 }
 
 fn overhead(facts: &Facts) -> String {
