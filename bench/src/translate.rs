@@ -200,7 +200,7 @@ struct Cost {
 fn cost(code: Code, rounds: usize) -> Cost {
     let mut planners = [(); 2].map(|()| Planner::new(Detail::Values, Limits::default()));
     let [plan, emit] = &mut planners;
-    let mut emitter = Emitter::new(layout(), Mode { checks: true, record: true });
+    let mut emitter = Emitter::new(layout(), Mode { checks: true, returns: true, record: true });
     let mut cache: Vec<u8> = Vec::with_capacity(code.instructions * 40);
     let mut contenders = [
         Contender::new("decode", code.blocks, || code.decode()),
