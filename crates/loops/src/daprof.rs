@@ -7,7 +7,8 @@ mod profile;
 mod reader;
 
 pub use cache::{Entry, ProfileCache};
-pub use config::{Average, Calls, DaprofConfig, Granularity};
+pub use config::{Average, Calls, DaprofConfig, Granularity, Rounding};
+pub(crate) use config::{MAX_CURRENT, MAX_EXECUTIONS};
 pub use fifo::Fifo;
 pub use profile::{DaprofLoop, DaprofProfile};
 pub use reader::DaprofReader;

@@ -45,6 +45,8 @@ pub struct FrequentProfile {
     pub replaced: u64,
     /// Times that all counts were shifted.
     pub shifts: u32,
+    /// The count at which that happens.
+    pub full: u64,
     /// Instructions executed.
     pub instructions: u64,
 }
@@ -103,6 +105,7 @@ impl FrequentReader {
     pub fn finish(mut self) -> FrequentProfile {
         self.entries.sort_unstable_by_key(|e| e.branch);
         self.profile.loops = self.entries;
+        self.profile.full = (1 << self.config.count_bits) - 1;
         self.profile
     }
 }
@@ -131,6 +134,7 @@ impl FrequentProfile {
         self.branches += other.branches;
         self.replaced += other.replaced;
         self.shifts = self.shifts.max(other.shifts);
+        self.full = self.full.max(other.full);
         self.instructions += other.instructions;
     }
 

@@ -2,7 +2,8 @@
 //!
 //! - [`ExactReader`] finds the natural loops of each function and counts executions, iterations and instructions;
 //! - [`DaprofReader`] is DAProf (Nair and Lysecky 2008), a profiler in hardware that sees short backward branches only, to
-//!   the bit; [`FrequentReader`] is the frequent loop detection that it was compared with;
+//!   the bit; [`FrequentReader`] is the frequent loop detection that it was compared with; [`ObserverReader`] sees the same
+//!   branches without the limits of hardware;
 //! - [`compare`](fn@compare) tells how far a profiler's loops are from the exact ones, [`partition`](fn@partition) what moving
 //!   loops into hardware would bring.
 //!
@@ -32,18 +33,21 @@ mod exact;
 mod frequent;
 mod graph;
 mod natural;
+mod observer;
 mod partition;
 
 pub use compare::{
-    Actual, CompareConfig, Comparison, Reported, Row, compare, daprof_reports, frequent_reports,
+    Actual, CompareConfig, Comparison, Reported, Row, compare, daprof_reports, errors_to_observer,
+    frequent_reports, observer_reports,
 };
 pub use daprof::{
     Average, Calls, DaprofConfig, DaprofLoop, DaprofProfile, DaprofReader, Entry, Fifo, Granularity,
-    ProfileCache,
+    ProfileCache, Rounding,
 };
 pub use error::LoopsError;
 pub use exact::{
     BUCKETS, Cut, Doubts, ExactConfig, ExactReader, LoopStats, LoopsProfile, Rounds, Spread, Weight,
 };
 pub use frequent::{FrequentConfig, FrequentLoop, FrequentProfile, FrequentReader};
+pub use observer::{ObservedLoop, ObserverProfile, ObserverReader};
 pub use partition::{Candidate, Partition, PartitionConfig, partition};

@@ -198,7 +198,7 @@ impl ProfileCache {
     fn finish(&mut self, index: usize) {
         let entry = &mut self.entries[index];
         entry.in_loop = false;
-        entry.average = self.config.average.next(entry.average, entry.current);
+        entry.average = self.config.average.next(self.config.rounding, entry.average, entry.current);
     }
 
     /// Recording is cut: what is active is given up, since nobody knows how it went on.

@@ -1,7 +1,7 @@
 //! Figure 2, line by line: a sequence worked out by hand, and what must hold for any.
 
 use super::*;
-use crate::daprof::{Average, Granularity};
+use crate::daprof::{Average, Granularity, Rounding};
 use proptest::prelude::*;
 
 fn at(pc: u64, distance: u32) -> Branch {
@@ -67,10 +67,26 @@ fn every_line_of_figure_2_by_hand() {
 #[test]
 fn averages_with_other_ratios() {
     // (7 * 80 + 8 * 20) / 8, (15 * 80 + 8 * 20) / 16, (31 * 80 + 8 * 20) / 32; 82.5 is cut to 82.
-    assert_eq!(Average::SevenEighths.next(80, 20), 90);
-    assert_eq!(Average::FifteenSixteenths.next(80, 20), 85);
-    assert_eq!(Average::ThirtyOneThirtySeconds.next(80, 20), 82);
-    assert_eq!(Average::SevenEighths.next(8191, 1023), 8190);
+    assert_eq!(Average::SevenEighths.next(Rounding::Down, 80, 20), 90);
+    assert_eq!(Average::FifteenSixteenths.next(Rounding::Down, 80, 20), 85);
+    assert_eq!(Average::ThirtyOneThirtySeconds.next(Rounding::Down, 80, 20), 82);
+    assert_eq!(Average::SevenEighths.next(Rounding::Down, 8191, 1023), 8190);
+    // 82.5 up; (7 * 8 + 8 * 1 + 4) / 8 = 8.5 down.
+    assert_eq!(Average::ThirtyOneThirtySeconds.next(Rounding::Nearest, 80, 20), 83);
+    assert_eq!(Average::SevenEighths.next(Rounding::Nearest, 8, 1), 8);
+}
+
+/// Where the average of a loop that always has `n` iterations comes to rest, in eighths.
+fn rest(rounding: Rounding, n: u16) -> u16 {
+    (0..1000).fold(0, |average, _| Average::SevenEighths.next(rounding, average, n))
+}
+
+#[test]
+fn averages_come_to_rest_below_the_truth() {
+    for n in [1, 5, 100, 1000] {
+        assert_eq!(rest(Rounding::Down, n), 8 * n - 7);
+        assert_eq!(rest(Rounding::Nearest, n), 8 * n - 3);
+    }
 }
 
 #[test]

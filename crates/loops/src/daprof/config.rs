@@ -28,16 +28,30 @@ pub enum Average {
 }
 
 impl Average {
-    /// The new average, both with 3 bits behind the point. Hardware drops the bits below: so does this.
-    pub(crate) fn next(self, average: u16, current: u16) -> u16 {
+    /// The new average, both with 3 bits behind the point.
+    pub(crate) fn next(self, rounding: Rounding, average: u16, current: u16) -> u16 {
         let shift = match self {
             Average::SevenEighths => 3,
             Average::FifteenSixteenths => 4,
             Average::ThirtyOneThirtySeconds => 5,
         };
         let old = u32::from(average) * ((1 << shift) - 1);
-        (((old + u32::from(current) * 8) >> shift) as u16).min(MAX_AVERAGE)
+        let half = match rounding {
+            Rounding::Down => 0,
+            Rounding::Nearest => 1 << (shift - 1),
+        };
+        (((old + u32::from(current) * 8 + half) >> shift) as u16).min(MAX_AVERAGE)
     }
+}
+
+/// What becomes of the bits below the average's last.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Rounding {
+    /// Dropped, as figure 2 reads: averages come to rest up to 7/8 of an iteration below the truth.
+    #[default]
+    Down,
+    /// Rounded, by one more carry in hardware.
+    Nearest,
 }
 
 /// What a unit of the tag is.
@@ -88,6 +102,8 @@ pub struct DaprofConfig {
     pub clocks_per_branch: u32,
     /// The weighted average.
     pub average: Average,
+    /// How it is rounded.
+    pub rounding: Rounding,
     /// The unit of tags.
     pub granularity: Granularity,
     /// Whether calls are followed.
@@ -116,6 +132,7 @@ impl DaprofConfig {
             fifo: 4,
             clocks_per_branch: 3,
             average: Average::SevenEighths,
+            rounding: Rounding::Down,
             granularity: Granularity::Byte,
             calls: Calls::Plain,
             per_thread: true,
