@@ -245,6 +245,22 @@ impl RaceResult {
         let samplers = self.rows.iter().filter(|r| matches!(r.entrant, Entrant::Sampling(..)));
         samplers.filter(|r| r.overhead >= row.overhead).min_by(|a, b| a.overhead.total_cmp(&b.overhead))
     }
+
+    /// The error of simple sampling at exactly this overhead: between two samplers on a straight line over the logarithm
+    /// of overhead, since rates are powers of two; none outside of what the samplers cost.
+    pub fn sampling_error_at(&self, overhead: f64) -> Option<f64> {
+        let samplers = self.rows.iter().filter(|r| matches!(r.entrant, Entrant::Sampling(..)));
+        let mut points: Vec<(f64, f64)> = samplers.map(|r| (r.overhead, r.score.rms)).collect();
+        points.sort_by(|a, b| a.0.total_cmp(&b.0));
+        between(&points, overhead)
+    }
+}
+
+fn between(points: &[(f64, f64)], overhead: f64) -> Option<f64> {
+    let pair = points.windows(2).find(|w| w[0].0 <= overhead && overhead <= w[1].0)?;
+    let [(low, first), (high, second)] = [pair[0], pair[1]];
+    let part = if low > 0.0 && high > low { (overhead / low).ln() / (high / low).ln() } else { 1.0 };
+    Some(first + part * (second - first))
 }
 
 impl Reader for Race {
@@ -275,5 +291,18 @@ impl Reader for Race {
                 Runner::Sampling(sampling, _) => sampling.gap(),
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::between;
+
+    #[test]
+    fn errors_lie_between_those_of_neighbours() {
+        let points = [(0.01, 0.2), (0.04, 0.1), (0.08, 0.05)];
+        assert_eq!(between(&points, 0.04), Some(0.1));
+        assert!((between(&points, 0.02).unwrap() - 0.15).abs() < 1e-12);
+        assert_eq!((between(&points, 0.005), between(&points, 0.1)), (None, None));
     }
 }
