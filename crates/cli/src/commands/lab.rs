@@ -1,5 +1,6 @@
 //! `sonde lab`: the papers' tables on programs and traces of one's own, each beside the paper's figures.
 
+mod bursts;
 mod loops;
 mod ranges;
 mod source;
@@ -13,7 +14,7 @@ use clap::Subcommand;
 /// The papers' experiments on your own programs: exhaustive truth against each estimate.
 ///
 /// Each experiment runs the program once in exhaustive mode (or reads a trace of one), and compares estimates with the
-/// truth of that very run.
+/// truth of that very run; only `bursts` runs it twice.
 #[derive(clap::Args, Debug)]
 pub struct Args {
     #[command(subcommand)]
@@ -25,20 +26,23 @@ enum Experiment {
     /// Range-adaptive trees against exact counts: nodes and errors (paper 1, figures 8 and 10)
     Ranges(source::Args),
     /// DAProf and frequent loop detection against exact loops (paper 5, sections 4 and 5)
-    Loops(source::Args),
+    Loops(loops::LoopsArgs),
     /// Value slots and simple sampling against exact values (paper 2, section 5)
     Values(source::Args),
     /// Hot data streams of bursts against those of the full trace (paper 4, figure 7)
     Streams(source::Args),
+    /// Default bursts against the exhaustive run: what shares of functions and code lines have in common
+    Bursts(source::Args),
 }
 
 /// Runs the experiment.
 pub fn run(args: &Args) -> Result<()> {
     let (args, table) = match &args.experiment {
         Experiment::Ranges(args) => (args, ranges::table(args)?),
-        Experiment::Loops(args) => (args, loops::table(args)?),
+        Experiment::Loops(args) => (&args.source, loops::table(args)?),
         Experiment::Values(args) => (args, values::table(args)?),
         Experiment::Streams(args) => (args, streams::table(args)?),
+        Experiment::Bursts(args) => (args, bursts::table(args)?),
     };
     table.print(args)
 }

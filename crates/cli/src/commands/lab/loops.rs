@@ -3,20 +3,43 @@
 
 use anyhow::Result;
 use sonde_event::maps::Mapping;
-use sonde_event::{Begin, End, Reader, Run, Signal, Syscall};
+use sonde_event::{Begin, Catalog, Detail, End, Reader, Run, Signal, Syscall};
 use sonde_loops::{
     Calls, CompareConfig, Comparison, DaprofConfig, DaprofReader, ExactConfig, ExactReader, FrequentConfig,
-    FrequentReader, PartitionConfig, compare, daprof_reports, frequent_reports, partition,
+    FrequentReader, LoopsProfile, ObserverProfile, ObserverReader, PartitionConfig, Reported, Rounding,
+    compare, daprof_reports, errors_to_observer, frequent_reports, observer_reports, partition,
 };
+use sonde_place::Places;
+use sonde_report::Namer;
+use sonde_symbol::Symbols;
 
-use super::source::Args;
+use super::source;
 use super::table::{Table, percent};
+
+/// What DAProf takes for a short backward branch, in bytes.
+const SHORT: u32 = 1024;
+/// What 10 bits hold.
+const TEN_BITS: f64 = 1023.0;
+/// Profilers whose loops `--rows` lists.
+const LISTED: [&str; 2] = ["DAProf 8-way, plain", "DAProf 8-way, calls"];
+
+/// Options of the experiment. (Its name must differ from that of the options it holds: they are groups of clap.)
+#[derive(clap::Args, Debug)]
+pub struct LoopsArgs {
+    /// List the ten loops behind the figures instead: function and line, what was reported, what was true
+    #[arg(long)]
+    rows: bool,
+    #[command(flatten)]
+    pub source: source::Args,
+}
 
 /// All profilers on one stream.
 struct Bench {
     exact: ExactReader,
     daprof: Vec<(String, DaprofReader)>,
     frequent: FrequentReader,
+    observer: ObserverReader,
+    places: Places,
 }
 
 /// Tells all profilers the same.
@@ -24,6 +47,7 @@ macro_rules! tell {
     ($self:ident, $method:ident($($argument:expr),*)) => {
         $self.exact.$method($($argument),*);
         $self.frequent.$method($($argument),*);
+        $self.observer.$method($($argument),*);
         for (_, daprof) in &mut $self.daprof {
             daprof.$method($($argument),*);
         }
@@ -48,6 +72,7 @@ impl Reader for Bench {
     }
     fn mapping(&mut self, mapping: &Mapping) {
         tell!(self, mapping(mapping));
+        self.places.map(mapping);
     }
     fn gap(&mut self) {
         tell!(self, gap());
@@ -62,61 +87,176 @@ fn bench() -> Result<Bench> {
             daprof.push((format!("DAProf {name}, {word}"), DaprofReader::new(config)?));
         }
     }
+    let rounded =
+        DaprofConfig { calls: Calls::Followed, rounding: Rounding::Nearest, ..DaprofConfig::with_ways(8) };
+    daprof.push(("DAProf 8-way, calls, rounded".into(), DaprofReader::new(rounded)?));
     Ok(Bench {
         exact: ExactReader::new(ExactConfig::default())?,
         daprof,
-        frequent: FrequentReader::new(FrequentConfig { distance: 1024, ..FrequentConfig::default() })?,
+        frequent: FrequentReader::new(FrequentConfig { distance: SHORT, ..FrequentConfig::default() })?,
+        observer: ObserverReader::new(SHORT),
+        places: Places::new(),
     })
 }
 
-fn row(name: String, c: &Comparison) -> Vec<String> {
-    let maybe = |error: Option<f64>| error.map_or_else(|| "-".into(), |e| percent(1.0 - e));
-    vec![
-        name,
-        maybe(c.average_error),
-        maybe(c.executions_error),
-        percent(1.0 - c.share_error),
-        percent(c.captured),
-        percent(c.possible),
-        c.missed.to_string(),
-    ]
+/// Everything that was found out.
+struct Found {
+    exact: LoopsProfile,
+    observer: ObserverProfile,
+    /// By profiler.
+    reports: Vec<(String, Vec<Reported>)>,
+    /// Branches that found DAProf's queue full, of all of them.
+    dropped: (u64, u64),
+}
+
+impl Found {
+    fn new(all: Bench, catalog: &Catalog, config: &CompareConfig) -> Found {
+        let observer = all.observer.finish();
+        let mut dropped = (0, 0);
+        let mut reports: Vec<(String, Vec<Reported>)> = Vec::new();
+        for (name, reader) in all.daprof {
+            let profile = reader.finish();
+            dropped = (profile.dropped, profile.branches);
+            reports.push((name, daprof_reports(&profile, config)));
+        }
+        reports.push(("frequent loops".into(), frequent_reports(&all.frequent.finish(), config)));
+        reports.push(("all branches, no limits".into(), observer_reports(&observer, config)));
+        Found { exact: all.exact.finish(catalog), observer, reports, dropped }
+    }
+
+    fn row(&self, name: &str, reports: &[Reported], config: &CompareConfig) -> Vec<String> {
+        let c = compare(reports, &self.exact, config);
+        let f = compare(reports, &self.exact, &fair(config));
+        let (seen_average, seen_executions) = errors_to_observer(&f.rows, &self.observer);
+        let maybe = |error: Option<f64>| error.map_or_else(|| "-".into(), |e| percent(1.0 - e));
+        vec![
+            name.into(),
+            maybe(c.average_error),
+            maybe(c.executions_error),
+            percent(1.0 - c.share_error),
+            maybe(f.average_error),
+            maybe(f.executions_error),
+            percent(1.0 - f.share_error),
+            maybe(seen_average),
+            maybe(seen_executions),
+            percent(c.captured),
+            percent(c.possible),
+            c.missed.to_string(),
+        ]
+    }
+}
+
+/// What can be asked of the profiler: its ten bits, and loops.
+fn fair(config: &CompareConfig) -> CompareConfig {
+    CompareConfig { most_iterations: Some(TEN_BITS), only_loops: true, ..*config }
 }
 
 /// The table.
-pub fn table(args: &Args) -> Result<Table> {
+pub fn table(args: &LoopsArgs) -> Result<Table> {
     let mut all = bench()?;
-    let fed = args.feed(&mut all)?;
-    let exact = all.exact.finish(fed.catalog());
+    let fed = args.source.feed(Detail::Blocks, &mut all)?;
     let config = CompareConfig::default();
-    let mut rows = Vec::new();
-    for (name, reader) in all.daprof {
-        let reports = daprof_reports(&reader.finish(), &config);
-        rows.push(row(name, &compare(&reports, &exact, &config)));
-    }
-    let reports = frequent_reports(&all.frequent.finish(), &config);
-    rows.push(row("frequent loops".into(), &compare(&reports, &exact, &config)));
-    let hardware = partition(&exact, &PartitionConfig::default())?;
-    Ok(Table {
-        title: format!("loops: top {} against {} exact loops: {}", config.top, exact.loops.len(), fed.name),
+    let mut places = std::mem::take(&mut all.places);
+    let found = Found::new(all, fed.catalog(), &config);
+    let table = Table {
+        title: format!(
+            "loops: top {} against {} exact loops: {}",
+            config.top,
+            found.exact.loops.len(),
+            fed.name
+        ),
         paper: vec![
             "accuracy of iterations / executions / time: 90 / 97 / 95 %, captured 78 % (62 % frequent loops)"
                 .into(),
             "with calls followed: 98 / 97 / 95 %".into(),
         ],
+        ..Table::default()
+    };
+    if args.rows {
+        Ok(listed(table, &found, &config, &mut places))
+    } else {
+        summed_up(table, &found, &config)
+    }
+}
+
+fn summed_up(table: Table, found: &Found, config: &CompareConfig) -> Result<Table> {
+    let hardware = partition(&found.exact, &PartitionConfig::default())?;
+    let (dropped, branches) = found.dropped;
+    Ok(Table {
         columns: vec![
             "profiler",
             "iterations %",
             "executions %",
             "time %",
+            "iterations fair %",
+            "executions fair %",
+            "time fair %",
+            "iterations seen %",
+            "executions seen %",
             "captured %",
             "possible %",
             "missed",
         ],
-        rows,
-        notes: vec![format!(
-            "hardware/software partitioning of {} loops would speed the program up {:.2} times (default costs)",
-            hardware.chosen.len(),
-            hardware.speedup
-        )],
+        rows: found.reports.iter().map(|(name, reports)| found.row(name, reports, config)).collect(),
+        notes: vec![
+            "fair: without backward branches that close no natural loop, and averages above 1023, the most that DAProf can tell, as 1023".into(),
+            "seen: fair, but against all backward branches without limits of hardware (the last row), not natural loops".into(),
+            "executions: 100 % less the sum of differences of shares, so -100 % at the least".into(),
+            format!("{dropped} of {branches} branches found the queue full; see docs/design/loops.md, and --rows"),
+            format!(
+                "hardware/software partitioning of {} loops would speed the program up {:.2} times (default costs)",
+                hardware.chosen.len(),
+                hardware.speedup
+            ),
+        ],
+        ..table
     })
+}
+
+/// The loops that were compared, by profiler.
+fn listed(table: Table, found: &Found, config: &CompareConfig, places: &mut Places) -> Table {
+    let mut rows: Vec<(&str, Comparison)> = Vec::new();
+    for (name, reports) in found.reports.iter().filter(|(name, _)| LISTED.contains(&name.as_str())) {
+        rows.push((name, compare(reports, &found.exact, config)));
+    }
+    let mut symbols = Symbols::new();
+    let mut cells = Vec::new();
+    for (name, row) in rows.iter().flat_map(|(name, c)| c.rows.iter().map(move |row| (*name, row))) {
+        let place = places.place(row.header.unwrap_or(row.reported.branch));
+        let seen = found.observer.get(row.reported.branch).copied().unwrap_or_default();
+        let loop_name = Namer::new(&mut symbols, places.regions(), &[]).instruction(place);
+        let number = |n: f64| format!("{n:.2}");
+        cells.push(vec![
+            name.into(),
+            if row.header.is_some() { loop_name } else { format!("{loop_name} (no natural loop)") },
+            format!("{:.0}", row.reported.executions.unwrap_or(0.0)),
+            number(row.reported.average.unwrap_or(0.0)),
+            percent(row.reported.share),
+            format!("{:.0}", row.executions),
+            number(row.average),
+            percent(row.share),
+            seen.executions.to_string(),
+            number(seen.average()),
+        ]);
+    }
+    Table {
+        columns: vec![
+            "profiler",
+            "loop",
+            "reported executions",
+            "iterations",
+            "time %",
+            "actual executions",
+            "actual iterations",
+            "actual time %",
+            "seen executions",
+            "seen iterations",
+        ],
+        rows: cells,
+        notes: vec![
+            "reported executions are halved together when one is full: only their shares mean something".into(),
+            "actual: of the natural loop, in times that it went back; seen: of this branch alone, without limits".into(),
+        ],
+        ..table
+    }
 }

@@ -1,7 +1,7 @@
 //! Figures 8 and 10 of paper 1: nodes and error of hot ranges at eps 10 % and 1 %, for code and load values.
 
 use anyhow::Result;
-use sonde_event::{Access, Catalog, Reader, Run};
+use sonde_event::{Access, Detail, Reader, Run};
 use sonde_rap::exact::{ExactCounts, SortedCounts};
 use sonde_rap::{Config, ConfigError, Snapshot, Tree};
 
@@ -91,8 +91,7 @@ fn row(name: &str, eps: f64, tree: &mut Tree<u64>, exact: &SortedCounts<u64>) ->
 /// The table.
 pub fn table(args: &Args) -> Result<Table> {
     let mut both = Both { code: Counted::new()?, values: Counted::new()? };
-    let fed = args.feed(&mut both)?;
-    let _: &Catalog = fed.catalog();
+    let fed = args.feed(Detail::Values, &mut both)?;
     let mut rows = Vec::new();
     for (name, counted) in [("code", &mut both.code), ("load values", &mut both.values)] {
         counted.flush();

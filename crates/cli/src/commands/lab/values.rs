@@ -1,6 +1,7 @@
 //! Paper 2, section 5: slots and simple sampling against the exact values of the same run.
 
 use anyhow::Result;
+use sonde_event::Detail;
 use sonde_values::race::{Entrant, Race, RaceConfig, RaceResult, Row};
 
 use super::source::Args;
@@ -27,16 +28,13 @@ fn cells(row: &Row, loads: u64) -> Vec<String> {
 fn verdicts(result: &RaceResult) -> Vec<String> {
     let slots = result.rows.iter().filter(|row| row.stats.is_some());
     let verdict = |row: &Row| {
-        let other = result.sampler_of_equal_overhead(row)?;
-        let wins = if row.score.rms < other.score.rms { "beat" } else { "do not beat" };
+        let sampling = result.sampling_error_at(row.overhead)?;
+        let wins = if row.score.rms < sampling { "beat" } else { "do not beat" };
         Some(format!(
-            "{} ({:.3} at {} %) {wins} {} ({:.3} at {} %)",
+            "{} ({:.3} at {} %) {wins} sampling at equal overhead ({sampling:.3}, between two rates)",
             name(&row.entrant),
             row.score.rms,
             percent(row.overhead),
-            name(&other.entrant),
-            other.score.rms,
-            percent(other.overhead)
         ))
     };
     slots.filter_map(verdict).collect()
@@ -45,7 +43,7 @@ fn verdicts(result: &RaceResult) -> Vec<String> {
 /// The table.
 pub fn table(args: &Args) -> Result<Table> {
     let mut race = Race::new(RaceConfig::default())?;
-    let fed = args.feed(&mut race)?;
+    let fed = args.feed(Detail::Values, &mut race)?;
     let result = race.finish(fed.catalog());
     let loads = result.exact.totals.profiled;
     let mut notes = verdicts(&result);
