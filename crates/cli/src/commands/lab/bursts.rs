@@ -232,7 +232,7 @@ pub fn table(args: &Args) -> Result<Table> {
             bursts.bursts, bursts.instructions, whole.instructions
         ),
         "the truth is in instructions, while bursts begin in proportion to time (docs/design/weights.md): code with few instructions per second gets more than here".into(),
-        format!("by instructions: pooled; by time: each burst weighs the same. Functions without symbols: stretches of {STRETCH} bytes"),
+        format!("overlap, and worst difference of one place, by instructions: pooled; by time: each burst weighs the same. Functions without symbols: stretches of {STRETCH} bytes"),
         "halves: what every other burst has in common with the rest, which is how far chance alone goes".into(),
     ];
     if bursts.bursts < FEW {
@@ -246,11 +246,11 @@ pub fn table(args: &Args) -> Result<Table> {
         columns: vec![
             "places",
             "number",
-            "overlap by instructions %",
+            "by instructions %",
             "by time %",
             "halves %",
-            "worst difference by instructions %",
-            "by time %",
+            "worst by instructions %",
+            "worst by time %",
         ],
         rows: ["modules", "functions", "64-byte lines"].into_iter().enumerate().map(row).collect(),
         notes,
