@@ -92,7 +92,7 @@ pub struct Summing {
     #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = parse_size, help_heading = "Summaries")]
     pub max_memory: usize,
 
-    /// The cache model of dl1-miss-values and dl2-miss-values, as SIZE[:WAYS[:LINE]] of both levels
+    /// The cache model of dl1-miss-values and dl2-miss-values, as SIZE, SIZE:WAYS or SIZE:WAYS:LINE of both levels
     #[arg(long, value_name = "L1,L2", default_value = "64K:8:64,1M:16:64", help_heading = "Summaries")]
     pub cache: String,
 
