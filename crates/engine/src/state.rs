@@ -1,6 +1,6 @@
 //! The one engine of a process.
 
-use crate::cache::Cache;
+use crate::cache::{Cache, Filling};
 use crate::code_map::CodeMap;
 use crate::entry;
 use crate::fault::FaultActions;
@@ -138,6 +138,7 @@ pub unsafe fn start(with: Start) -> Option<&'static Engine> {
     let unchecked = unsafe {
         core::slice::from_raw_parts((with.shared as u64 + table.start) as *const u32, table.len as usize / 4)
     };
+    let descriptors = control.regions.descriptors;
     let translator = Translator {
         cache,
         code: CodeMap::new(),
@@ -147,6 +148,7 @@ pub unsafe fn start(with: Start) -> Option<&'static Engine> {
         max_insns: Limits::default().insns,
         generation: 0,
         unchecked,
+        ring: Filling::new(with.shared as u64 + descriptors.start, descriptors.len),
     };
     let fresh = Engine {
         shared: with.shared,

@@ -1,6 +1,6 @@
 //! From a pc to its copy: plan, emit, place, describe.
 
-use crate::cache::{CHECKING, Cache, ExitInfo, RECORDING, Superblock};
+use crate::cache::{CHECKING, Cache, ExitInfo, Filling, RECORDING, Superblock};
 use crate::code_map::CodeMap;
 use crate::state::Engine;
 use core::sync::atomic::Ordering::{Acquire, Release};
@@ -28,6 +28,8 @@ pub struct Translator {
     pub generation: u32,
     /// The table of branches without a check ([`sonde_wire::checks`]).
     pub unchecked: &'static [u32],
+    /// The pages of the ring of descriptions.
+    pub ring: Filling,
 }
 
 /// Bytes given to the planner at a time.
@@ -178,6 +180,7 @@ impl Translator {
             unsafe { *place(at) = 0 };
             at += skip;
         }
+        self.ring.reach(place(at) as u64 + bytes);
         let head = Head {
             bytes: bytes as u32,
             first_exit: self.cache.next_exit(),
@@ -203,9 +206,11 @@ impl Translator {
         }
         for (start, len) in &self.plan.segments {
             let Some(code) = code_at(&mut self.code, *start) else { return false };
-            for piece in code[..*len as usize].chunks(8) {
+            let (words, rest) = code[..*len as usize].as_chunks::<8>();
+            words.iter().for_each(|word| put(u64::from_le_bytes(*word)));
+            if !rest.is_empty() {
                 let mut word = [0u8; 8];
-                word[..piece.len()].copy_from_slice(piece);
+                word[..rest.len()].copy_from_slice(rest);
                 put(u64::from_le_bytes(word));
             }
         }

@@ -7,11 +7,11 @@
 //! that a record that meets the end of its buffer (a guard page) can be moved and the instruction restarted.
 
 use crate::asm::{Code, Gpr, LOG, Mem, RCX, TEMP};
-use crate::memory::{Operand, stolen};
+use crate::memory::{Facts, Operand, stolen};
 use crate::plan::{Exit, ExitKind, Log, Sink};
 use crate::rewrite;
 use alloc::vec::Vec;
-use iced_x86::{Encoder, Instruction, InstructionInfo, Mnemonic, OpKind};
+use iced_x86::{Encoder, Instruction, Mnemonic, OpKind};
 
 /// Places of the thread context (offsets from gs) and of the jump table that the copy uses.
 #[derive(Clone, Copy, Debug, Default)]
@@ -392,14 +392,15 @@ impl Sink for Emitter {
         }
     }
 
-    fn insn(&mut self, insn: &Instruction, bytes: &[u8], info: &InstructionInfo) -> bool {
+    fn insn(&mut self, insn: &Instruction, bytes: &[u8], facts: &Facts<'_>) -> bool {
         let before = self.code.here();
-        let mut exec = before;
-        if rewrite::is_verbatim(insn, info) {
+        let (mut exec, mut borrowed) = (before, [None; 3]);
+        if rewrite::is_verbatim(insn, facts) {
             self.code.raw(bytes);
-        } else if let Some(at) = rewrite::rewrite(&mut self.code, &mut self.encoder, &self.layout, insn, info)
+        } else if let Some(done) =
+            rewrite::rewrite(&mut self.code, &mut self.encoder, &self.layout, insn, facts)
         {
-            exec = at;
+            (exec, borrowed) = done;
         } else {
             self.code.bytes.truncate(before);
             return false;
@@ -409,9 +410,7 @@ impl Sink for Emitter {
             spot.done = here;
             spot.exec = exec;
             spot.body = before;
-            for (slot, reg) in rewrite::borrowed(insn, info) {
-                spot.borrowed[slot] = Some(reg);
-            }
+            spot.borrowed = borrowed;
         }
         true
     }

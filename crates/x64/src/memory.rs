@@ -2,7 +2,7 @@
 
 use crate::asm::{Gpr, LOG, Mem, TEMP};
 use crate::symbolic::gpr;
-use iced_x86::{CodeSize, Instruction, OpAccess, Register, UsedMemory};
+use iced_x86::{CodeSize, Instruction, InstructionInfo, OpAccess, Register, UsedMemory};
 
 /// Direction of a reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -154,17 +154,42 @@ impl Operand {
         matches!(self, Operand::Registers(Mem { base: Some(b), index: Some((i, _)), .. }) if stolen(*b) && stolen(*i))
     }
 
-    /// Whether the address depends on register number `r`.
-    pub fn uses(&self, r: Gpr) -> bool {
+    /// The registers that the address depends on, a bit each.
+    pub fn registers(&self) -> u16 {
         match self {
-            Operand::Registers(m) => m.base == Some(r) || m.index.is_some_and(|(i, _)| i == r),
-            _ => false,
+            Operand::Registers(m) => m.base.map_or(0, |b| 1 << b) | m.index.map_or(0, |(i, _)| 1 << i),
+            _ => 0,
         }
     }
 }
 
 fn uses_narrow_base(insn: &Instruction, m: &UsedMemory) -> bool {
     insn.memory_base() == Register::EIP || m.base().is_gpr32() || m.index().is_gpr32()
+}
+
+/// What iced-x86 says of an instruction, and which general registers it uses: asked for once, needed by all.
+pub struct Facts<'a> {
+    /// All of it.
+    pub info: &'a InstructionInfo,
+    /// The general registers that it reads or writes, a bit each.
+    pub used: u16,
+    /// Those that it writes, or may write.
+    pub written: u16,
+}
+
+impl<'a> Facts<'a> {
+    /// Sums up the registers.
+    pub fn new(info: &'a InstructionInfo) -> Facts<'a> {
+        let mut facts = Facts { info, used: 0, written: 0 };
+        for register in info.used_registers() {
+            if let Some(r) = gpr(register.register()) {
+                facts.used |= 1 << r;
+                let (_, writes, _) = directions(register.access());
+                facts.written |= u16::from(writes) << r;
+            }
+        }
+        facts
+    }
 }
 
 /// Whether the copy keeps this register of the program in memory.

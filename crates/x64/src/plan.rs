@@ -2,9 +2,9 @@
 
 use crate::asm::Gpr;
 use crate::class::Class;
-use crate::memory::{Operand, Reference};
+use crate::memory::{Facts, Operand, Reference};
 use alloc::vec::Vec;
-use iced_x86::{Instruction, InstructionInfo};
+use iced_x86::Instruction;
 
 pub use crate::planner::Planner;
 
@@ -157,7 +157,7 @@ pub trait Sink {
     /// Write this to the log here.
     fn log(&mut self, log: &Log);
     /// The program's instruction itself; false if it cannot be copied.
-    fn insn(&mut self, insn: &Instruction, bytes: &[u8], info: &InstructionInfo) -> bool;
+    fn insn(&mut self, insn: &Instruction, bytes: &[u8], facts: &Facts<'_>) -> bool;
     /// A conditional exit.
     fn side_exit(&mut self, insn: &Instruction, exit: &Exit) -> bool;
     /// The last exit; `insn` is the branch that makes it, if one does. False if it cannot be copied.
@@ -171,7 +171,7 @@ impl Sink for NoSink {
     fn begin(&mut self, _: &Instruction) {}
     fn rollback(&mut self) {}
     fn log(&mut self, _: &Log) {}
-    fn insn(&mut self, _: &Instruction, _: &[u8], _: &InstructionInfo) -> bool {
+    fn insn(&mut self, _: &Instruction, _: &[u8], _: &Facts<'_>) -> bool {
         true
     }
     fn side_exit(&mut self, _: &Instruction, _: &Exit) -> bool {

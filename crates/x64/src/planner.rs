@@ -1,7 +1,7 @@
 //! Walks the code and makes the plan: where a superblock goes on, where it can be left, where it ends.
 
 use crate::class::Class;
-use crate::memory::Reference;
+use crate::memory::{Facts, Reference};
 use crate::plan::{Detail, Exit, ExitKind, Insn, Limits, Log, Plan, Sink};
 use crate::rules::{flow, refused};
 use crate::symbolic::Registers;
@@ -38,6 +38,8 @@ pub(crate) enum Step {
 impl Planner {
     /// A planner for one level of detail.
     pub fn new(detail: Detail, limits: Limits) -> Planner {
+        // The decoder unpacks its tables when it is made first: now rather than in the middle of the first burst.
+        let _ = Decoder::new(64, &[], DecoderOptions::NONE);
         Planner {
             factory: Some(InstructionInfoFactory::new()),
             detail,
@@ -180,14 +182,13 @@ impl Planner {
             return Step::Before(kind);
         }
         sink.begin(insn);
-        let regs = self.regs;
         self.words_before = self.words;
         let mut factory = self.factory.take().unwrap_or_else(InstructionInfoFactory::new);
-        let info = factory.info(insn);
+        let facts = Facts::new(factory.info(insn));
         self.pre.clear();
         self.post.clear();
         self.refs.clear();
-        let ok = self.references(insn, info, plan.insns.len() as u16);
+        let ok = self.references(insn, &facts, plan.insns.len() as u16);
         let step = if !ok { Step::Before(ExitKind::Native) } else { flow(insn) };
         let mut done = ok;
         if ok {
@@ -195,18 +196,18 @@ impl Planner {
                 sink.log(log);
             }
             if matches!(step, Step::Next) {
-                done = sink.insn(insn, raw, info);
+                done = sink.insn(insn, raw, &facts);
                 for log in &self.post {
                     sink.log(log);
                 }
             }
-            self.update(insn, info);
+            self.update(insn, &facts);
         }
         self.factory = Some(factory);
         if !done {
             sink.rollback();
+            // What is known of registers need not go back: the superblock ends here.
             self.words = self.words_before;
-            self.regs = regs;
             return Step::Before(ExitKind::Native);
         }
         plan.refs.extend_from_slice(&self.refs);

@@ -2,12 +2,12 @@
 //! value, and what need not be because it is known already.
 
 use crate::asm::{Gpr, RCX};
-use crate::memory::{Access, Address, Operand, Reference, Repeat, Term, Value, directions};
+use crate::memory::{Access, Address, Facts, Operand, Reference, Repeat, Term, Value, directions};
 use crate::plan::{Detail, Log};
 use crate::planner::Planner;
 use crate::rules::{computed, is_vector_move, low_gpr};
-use crate::symbolic::{Known, gpr};
-use iced_x86::{FlowControl, Instruction, InstructionInfo, Mnemonic, OpKind, Register};
+use crate::symbolic::Known;
+use iced_x86::{FlowControl, Instruction, Mnemonic, OpKind, Register};
 
 impl Planner {
     fn word(&mut self) -> u16 {
@@ -16,8 +16,8 @@ impl Planner {
     }
 
     /// Plans all references of an instruction; false if it must not be copied.
-    pub(crate) fn references(&mut self, insn: &Instruction, info: &InstructionInfo, index: u16) -> bool {
-        let memory = info.used_memory();
+    pub(crate) fn references(&mut self, insn: &Instruction, facts: &Facts<'_>, index: u16) -> bool {
+        let memory = facts.info.used_memory();
         let segment_gs = memory.iter().any(|m| m.segment() == Register::GS);
         if segment_gs {
             return false;
@@ -56,7 +56,7 @@ impl Planner {
             if writes {
                 reference.access = Access::Store;
                 reference.value =
-                    if plain { self.stored(insn, info, &operand, reference.size) } else { Value::Unknown };
+                    if plain { self.stored(insn, facts, &operand, reference.size) } else { Value::Unknown };
                 self.refs.push(reference);
             }
         }
@@ -236,7 +236,7 @@ impl Planner {
     }
 
     /// Where the value of a store is found.
-    fn stored(&mut self, insn: &Instruction, info: &InstructionInfo, operand: &Operand, size: u16) -> Value {
+    fn stored(&mut self, insn: &Instruction, facts: &Facts<'_>, operand: &Operand, size: u16) -> Value {
         match insn.mnemonic() {
             Mnemonic::Call => return Value::Const(insn.next_ip()),
             Mnemonic::Mov | Mnemonic::Push => {
@@ -263,10 +263,7 @@ impl Planner {
             _ => {}
         }
         // Read it back after the instruction, if the address is still there and the instruction goes on to the next.
-        let moved = info.used_registers().iter().any(|u| {
-            let (_, writes, _) = directions(u.access());
-            writes && gpr(u.register()).is_some_and(|r| operand.uses(r))
-        });
+        let moved = facts.written & operand.registers() != 0;
         if moved || insn.flow_control() != FlowControl::Next || insn.is_stack_instruction() {
             return Value::Unknown;
         }
@@ -282,27 +279,26 @@ impl Planner {
     }
 
     /// Follows what the instruction does to the registers.
-    pub(crate) fn update(&mut self, insn: &Instruction, info: &InstructionInfo) {
-        let before = self.regs;
-        for used in info.used_registers() {
-            let (_, writes, _) = directions(used.access());
-            if let (true, Some(r)) = (writes, gpr(used.register())) {
-                self.regs.set(r, Known::No);
-            }
+    pub(crate) fn update(&mut self, insn: &Instruction, facts: &Facts<'_>) {
+        let (stack, computed) = (self.regs.get(4), computed(insn, &self.regs));
+        let mut written = facts.written;
+        while written != 0 {
+            self.regs.set(written.trailing_zeros() as u8, Known::No);
+            written &= written - 1;
         }
         let push = insn.stack_pointer_increment();
         let into_rsp = insn.mnemonic() == Mnemonic::Pop && low_gpr(insn, 0) == Some(4);
         let by_constant =
             insn.is_stack_instruction() && !matches!(insn.mnemonic(), Mnemonic::Leave | Mnemonic::Enter);
         if push != 0 && by_constant && !into_rsp {
-            self.regs.set(4, before.get(4).plus(push as i64 as u64));
+            self.regs.set(4, stack.plus(push as i64 as u64));
         }
         for log in &self.post {
             if let Log::Gpr { word, reg } = *log {
                 self.regs.set(reg, Known::Word { index: word, delta: 0 });
             }
         }
-        if let Some((reg, known)) = computed(insn, &before) {
+        if let Some((reg, known)) = computed {
             self.regs.set(reg, known);
         }
     }

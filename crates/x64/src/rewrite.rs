@@ -1,11 +1,11 @@
 //! Rewrites an instruction of the program so that it runs in the copy: the stolen registers and rip-relative
 //! operands are replaced by scratch registers.
 
-use crate::asm::{Code, Gpr, TEMP};
+use crate::asm::{Code, Gpr, LOG, TEMP};
 use crate::emit::Layout;
-use crate::memory::{directions, stolen};
+use crate::memory::{Facts, directions};
 use crate::symbolic::gpr;
-use iced_x86::{Encoder, Instruction, InstructionInfo, OpKind, Register};
+use iced_x86::{Encoder, Instruction, OpKind, Register};
 
 const R64: [Register; 16] = [
     Register::RAX,
@@ -52,19 +52,18 @@ struct Stand {
 }
 
 /// Whether an instruction can be copied as it is.
-pub fn is_verbatim(insn: &Instruction, info: &InstructionInfo) -> bool {
-    !insn.is_ip_rel_memory_operand()
-        && !info.used_registers().iter().any(|u| gpr(u.register()).is_some_and(stolen))
+pub fn is_verbatim(insn: &Instruction, facts: &Facts<'_>) -> bool {
+    facts.used & (1 << LOG | 1 << TEMP) == 0 && !insn.is_ip_rel_memory_operand()
 }
 
 /// Which stand-ins an instruction needs, at most three.
-fn stands(insn: &Instruction, info: &InstructionInfo) -> Option<([Stand; 3], usize)> {
+fn stands(insn: &Instruction, facts: &Facts<'_>) -> Option<([Stand; 3], usize)> {
     let none = Stand { original: None, scratch: 0, reads: false, writes: false };
     let mut stands = [none; 3];
     let mut n = 0;
-    for r in [crate::asm::LOG, TEMP] {
+    for r in [LOG, TEMP].into_iter().filter(|r| facts.used & (1 << r) != 0) {
         let mut stand = Stand { original: Some(r), ..none };
-        for used in info.used_registers().iter().filter(|u| gpr(u.register()) == Some(r)) {
+        for used in facts.info.used_registers().iter().filter(|u| gpr(u.register()) == Some(r)) {
             let (reads, writes, conditional) = directions(used.access());
             // A narrow or conditional write keeps the rest of the register, so that it reads too.
             stand.reads |= reads
@@ -80,13 +79,10 @@ fn stands(insn: &Instruction, info: &InstructionInfo) -> Option<([Stand; 3], usi
         stands[n] = Stand { reads: true, ..none };
         n += 1;
     }
-    let mut taken: u32 = 1 << 4 | 1 << 14 | 1 << 15;
+    let mut taken = facts.used | 1 << 4 | 1 << TEMP | 1 << LOG;
     let mut high_byte = false;
-    for used in info.used_registers() {
+    for used in facts.info.used_registers() {
         high_byte |= matches!(used.register(), Register::AH | Register::BH | Register::CH | Register::DH);
-        if let Some(r) = gpr(used.register()) {
-            taken |= 1 << r;
-        }
     }
     for op in 0..insn.op_count() {
         let r = insn.op_register(op);
@@ -111,22 +107,25 @@ fn is_conditional(access: iced_x86::OpAccess) -> bool {
     matches!(access, OpAccess::CondWrite | OpAccess::ReadCondWrite)
 }
 
-/// Emits the rewritten instruction with its preparation and clean-up. Returns where the instruction itself lies; none if
-/// there is no such form.
+/// Emits the rewritten instruction with its preparation and clean-up. Returns where the instruction itself lies, and the
+/// scratch registers besides r14 that it borrows by the slots that hold their content meanwhile: what a fault in its
+/// middle has to put back. None if there is no such form.
 pub fn rewrite(
     code: &mut Code,
     encoder: &mut Encoder,
     layout: &Layout,
     insn: &Instruction,
-    info: &InstructionInfo,
-) -> Option<usize> {
-    let (stands, n) = stands(insn, info)?;
+    facts: &Facts<'_>,
+) -> Option<(usize, [Option<Gpr>; 3])> {
+    let (stands, n) = stands(insn, facts)?;
     let stands = &stands[..n];
     let new = replace(insn, stands);
     let mut spill = 0;
+    let mut borrowed = [None; 3];
     for stand in stands {
         if stand.scratch != TEMP {
             code.gs_store(layout.spill[spill], stand.scratch);
+            borrowed[spill] = Some(stand.scratch);
             spill += 1;
         }
         match stand.original {
@@ -152,17 +151,7 @@ pub fn rewrite(
             spill += 1;
         }
     }
-    Some(at)
-}
-
-/// The scratch registers besides r14 that a rewritten instruction borrows, with the slots that hold their content
-/// meanwhile: what a fault in its middle has to put back.
-pub fn borrowed(insn: &Instruction, info: &InstructionInfo) -> impl Iterator<Item = (usize, Gpr)> + use<> {
-    let verbatim = is_verbatim(insn, info);
-    let found = if verbatim { None } else { stands(insn, info) };
-    let (stands, n) =
-        found.unwrap_or(([Stand { original: None, scratch: TEMP, reads: false, writes: false }; 3], 0));
-    stands.into_iter().take(n).filter(|s| s.scratch != TEMP).map(|s| s.scratch).enumerate()
+    Some((at, borrowed))
 }
 
 /// Puts the scratch registers in place of all originals at once (a scratch register may be another's original).

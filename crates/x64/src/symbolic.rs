@@ -58,8 +58,22 @@ impl Default for Registers {
 }
 
 /// The number 0..16 of the general register that `r` is (a part of), if it is one.
+///
+/// By position in the decoder's list of registers, because this is asked several times per instruction and its own
+/// answer takes two tables and a comparison each.
 pub fn gpr(r: Register) -> Option<u8> {
-    if r.is_gpr() { Some(r.full_register().number() as u8) } else { None }
+    const FIRST: usize = Register::AL as usize;
+    const HIGH: usize = Register::AH as usize;
+    const LOW: usize = Register::SPL as usize;
+    const WORD: usize = Register::AX as usize;
+    const END: usize = Register::R15 as usize;
+    match r as usize {
+        n @ FIRST..HIGH => Some((n - FIRST) as u8),
+        n @ HIGH..LOW => Some((n - HIGH) as u8),
+        n @ LOW..WORD => Some((n - LOW + 4) as u8),
+        n @ WORD..=END => Some(((n - WORD) & 15) as u8),
+        _ => None,
+    }
 }
 
 impl Registers {
@@ -93,5 +107,18 @@ impl Registers {
     pub fn learn_sum(&mut self, base: u8, index: u8, scale: u8, word: u16) {
         self.sums[self.next_sum] = Some(Sum { base, index, scale, word });
         self.next_sum = (self.next_sum + 1) % self.sums.len();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_registers_are_those_of_the_decoder() {
+        for r in Register::values() {
+            let slow = if r.is_gpr() { Some(r.full_register().number() as u8) } else { None };
+            assert_eq!(gpr(r), slow, "{r:?}");
+        }
     }
 }
