@@ -1,7 +1,7 @@
 //! What changed from one profile to another: ranges whose share differs by more than both profiles can be wrong.
 //!
 //! A share is known up to two errors: that of the tree (a proven bound, `bounds`), and, where only bursts were recorded,
-//! that of the sample ([`noise`]). A range has changed if its two intervals lie apart by more than chance explains.
+//! that of the sample (`noise.rs`). A range has changed if its two intervals lie apart by more than chance explains.
 //! Candidates are the hot ranges of both sides and whole regions; a range around one that changed is only reported if it
 //! changed beyond that, as a range is not hot merely because a hot one lies in it (Mysore et al. 2008, section 5.1).
 
