@@ -57,6 +57,7 @@ const REFERENCE_BYTES: usize = 80;
 
 /// Bytes of a block with its edges and counts.
 const BLOCK_BYTES: usize = 320;
+const CLAIM_BYTES: usize = 80;
 /// Bytes of a load with its counters.
 const LOAD_BYTES: usize = 512;
 
@@ -93,7 +94,8 @@ impl Config {
             },
             loops: sonde_loops::ExactConfig {
                 weight,
-                max_blocks: most(loops, BLOCK_BYTES, 1 << 10, 1 << 22),
+                max_blocks: most(loops / 4 * 3, BLOCK_BYTES, 1 << 10, 1 << 22),
+                max_claims: most(loops / 4, CLAIM_BYTES, 1 << 10, 1 << 20),
                 ..sonde_loops::ExactConfig::default()
             },
             values: sonde_values::ExactConfig {

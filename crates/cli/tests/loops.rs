@@ -285,3 +285,45 @@ fn bursts_keep_what_they_cut_apart() {
     let shares: f64 = profile.loops.iter().map(|l| profile.share(l.own_weight)).sum();
     assert!((0.8..=1.0 + 1e-9).contains(&shares), "{shares}");
 }
+
+#[test]
+fn what_bursts_see_whole_has_all_its_iterations() {
+    let bench = Bench::new();
+    // Every loop but the outermost has 50 iterations, in `main` itself, called, and in a row.
+    let source = r#"
+        static volatile unsigned long sink;
+        __attribute__((noinline, noipa)) static void called(void) {
+            for (unsigned long i = 0; i < 50; i++) { sink += i; if ((i & 15) == 15) sink ^= 3; }
+        }
+        int main(void) {
+            for (unsigned long n = 0; n < 200000; n++) {
+                for (unsigned long i = 0; i < 50; i++) {
+                    sink += i;
+                    sink ^= 1;
+                }
+                for (unsigned long i = 0; i < 50; i++) {
+                    for (unsigned long j = 0; j < 50; j++) sink -= j;
+                    if ((i & 31) == 31) called();
+                }
+            }
+            return 0;
+        }"#;
+    for optimization in ["-O0", "-O1", "-O2"] {
+        let program = bench.compile("fifty", source, &[optimization, "-no-pie"]);
+        let functions = functions(&program);
+        let options = ["--period", "1ms", "--record", "blocks"];
+        let config = ExactConfig { weight: Weight::Bursts, ..ExactConfig::default() };
+        let profile = profile(&bench, &options, &[program.to_str().unwrap()], config);
+        assert!(profile.bursts > 20, "{}", profile.bursts);
+        let mut whole = 0;
+        for name in ["main", "called"] {
+            let (from, len) = functions[name];
+            for l in profile.loops.iter().filter(|l| (from..from + len).contains(&l.header)) {
+                let counts = (l.whole.least, l.whole.most);
+                assert!(l.whole.executions == 0 || counts == (50, 50), "{optimization} {l:?}");
+                whole += l.whole.executions;
+            }
+        }
+        assert!(whole > profile.bursts, "{optimization}: {whole} in {} bursts", profile.bursts);
+    }
+}

@@ -6,6 +6,7 @@
 //! of a block are exactly the passes through its natural loop, and blocks that head none have one pass each. At the end
 //! the natural-loop analysis says which blocks are headers.
 
+mod claims;
 mod finish;
 mod profile;
 mod reader;

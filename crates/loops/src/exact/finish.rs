@@ -1,6 +1,7 @@
 //! From counts of blocks to loops: which blocks are headers, what lies in each body, which last passes were only tests.
 
-use super::profile::{Cut, LATCHES, LoopStats, Rounds, Spread};
+use super::claims::Judged;
+use super::profile::{LATCHES, LoopStats, Rounds, Spread};
 use super::reader::Counted;
 use super::rounds::{Passes, Tallies};
 use crate::graph::Graph;
@@ -49,30 +50,30 @@ impl Visits {
     }
 }
 
-/// All loops, by header, and what is no loop.
+/// All loops, by header, what is no loop, and how many activations turned out to have begun in loops not known then.
 pub(super) fn loops(
     graph: &Graph,
     measured: &Measured<'_>,
     counted: &Counted,
     catalog: &Catalog,
-) -> (Vec<LoopStats>, Rounds) {
+) -> (Vec<LoopStats>, Rounds, u64) {
     let (forest, rows) = graph.analyse();
     let visits = Visits::new(graph, counted, catalog);
     let mut stats: Vec<LoopStats> = (0..forest.loops.len()).map(|id| outline(graph, &forest, id)).collect();
     let tallies = measured.tallies;
     let recursive = bodies(graph, &forest, &visits, measured, &mut stats);
     let mut irregular = Rounds { regions: forest.irregular.len() as u64, ..Rounds::default() };
-    executions(graph, &forest, &rows, tallies, &mut stats, &mut irregular);
+    let misplaced = executions(graph, &forest, &rows, tallies, &mut stats, &mut irregular);
     for (id, l) in stats.iter_mut().enumerate() {
         let header = forest.loops[id].header;
         let tally = &tallies.of[header as usize];
-        let cut =
-            Cut { starts: tally.cut_starts.into(), ends: tally.cut_ends.into(), passes: tally.cut_passes };
+        l.cut.starts += u64::from(tally.cut_starts);
+        l.cut.ends += u64::from(tally.cut_ends);
+        l.cut.passes += tally.cut_passes;
         // What is left was run before anything was known to lead back to the header, so without a round.
-        let followed = l.passes + cut.passes + u64::from(tally.unplaced);
+        let followed = l.passes + l.cut.passes + tally.unplaced;
         let rest = visits.visits[header as usize].saturating_sub(followed);
         add(l, &Passes::of(1, rest), false);
-        l.cut = cut;
         if recursive[id] {
             // Calls within calls would count twice; what was measured counts once, but lacks executions from before
             // the loop was known.
@@ -82,7 +83,7 @@ pub(super) fn loops(
         }
     }
     stats.sort_unstable_by_key(|l| l.header);
-    (stats, irregular)
+    (stats, irregular, misplaced)
 }
 
 /// What the graph alone says of a loop.
@@ -156,9 +157,11 @@ fn executions(
     tallies: &Tallies,
     stats: &mut [LoopStats],
     irregular: &mut Rounds,
-) {
+) -> u64 {
     let tests_first: Vec<bool> = (0..stats.len()).map(|id| tests_first(graph, forest, rows, id)).collect();
-    for (node, after, passes) in tallies.executions() {
+    let mut whole = tallies.executions();
+    let misplaced = claims(graph, forest, tallies, stats, &mut whole);
+    for (node, after, passes) in whole {
         let id = forest.headed[node as usize];
         if id == NONE {
             if passes.most > 1 {
@@ -170,6 +173,35 @@ fn executions(
         let outside = after == NONE || !forest.holds(id, after);
         add(&mut stats[id as usize], &passes, outside && tests_first[id as usize]);
     }
+    misplaced
+}
+
+/// Adds what was whole indeed to `whole`, the rest to what was cut.
+fn claims(
+    graph: &Graph,
+    forest: &Forest,
+    tallies: &Tallies,
+    stats: &mut [LoopStats],
+    whole: &mut Vec<(u32, u32, Passes)>,
+) -> u64 {
+    let (judged, misplaced) = tallies.claims.judge(graph, forest);
+    let mut before = (NONE, NONE);
+    for (claim, n, judged) in judged {
+        if judged == Judged::Whole {
+            whole.push((claim.node, claim.after, Passes::of(claim.passes, n)));
+            continue;
+        }
+        let Some(l) = stats.get_mut(forest.headed[claim.node as usize] as usize) else { continue };
+        l.cut.passes += n * claim.passes;
+        match judged {
+            // Rounds of one execution may seem to be many: each activation began within one.
+            Judged::Began(most) if before != (claim.opening, claim.node) => l.cut.starts += n.min(most),
+            Judged::Open => l.cut.ends += n,
+            _ => {}
+        }
+        before = (claim.opening, claim.node);
+    }
+    misplaced
 }
 
 /// Whether a loop is tested where it begins (`while`), not where it goes round (`do while`, and a `while` that the

@@ -62,7 +62,7 @@ impl Spread {
     }
 }
 
-/// Executions that are not in the averages since they were not seen whole.
+/// Executions that are not in the averages since they were not seen whole, or not known to be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cut {
     /// Active when recording began.
@@ -178,7 +178,8 @@ pub struct Doubts {
     pub unwound: u64,
     /// Returns to places that no recorded call left: all that was active is counted as cut.
     pub lost: u64,
-    /// Activations that recording began in, in code that was not known then: loops of that level are not followed.
+    /// Activations that recording began in, in code or in loops that were not known then: loops of that level are not
+    /// followed.
     pub unplaced: u64,
     /// Threads whose way became too long: all that was active is counted as cut.
     pub overflows: u64,

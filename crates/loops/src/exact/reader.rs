@@ -31,6 +31,9 @@ pub struct ExactConfig {
     pub max_depth: usize,
     /// Most threads followed at once.
     pub max_threads: usize,
+    /// Most executions of different kinds, in activations that bursts begin or end in, that are kept until all code is
+    /// known (each about 80 bytes).
+    pub max_claims: usize,
 }
 
 impl Default for ExactConfig {
@@ -40,6 +43,7 @@ impl Default for ExactConfig {
             max_blocks: 1 << 21,
             max_depth: 1 << 20,
             max_threads: 4096,
+            max_claims: 1 << 18,
         }
     }
 }
@@ -112,11 +116,12 @@ impl ExactReader {
         least("max_blocks", config.max_blocks, 64)?;
         least("max_depth", config.max_depth, 64)?;
         least("max_threads", config.max_threads, 1)?;
+        least("max_claims", config.max_claims, 64)?;
         Ok(ExactReader {
             config,
             graph: Graph::default(),
             forest: Forest::default(),
-            tallies: Tallies::default(),
+            tallies: Tallies::new(config.max_claims),
             threads: Vec::new(),
             by_tid: FxHashMap::default(),
             free: Vec::new(),
@@ -250,8 +255,9 @@ impl ExactReader {
     /// Begins an activation in the middle.
     fn open(&mut self, thread: usize, pc: u64) {
         let around = self.graph.find(pc).and_then(|node| self.forest.nest(node));
-        self.doubts.unplaced += u64::from(around.is_none());
-        self.threads[thread].enter_open(self.graph.entry_of(pc), around.as_deref(), self.graph.nodes.len());
+        let opening = around.as_deref().and_then(|a| Some((self.tallies.claims.open(pc, a)?, a)));
+        self.doubts.unplaced += u64::from(opening.is_none());
+        self.threads[thread].enter_open(self.graph.entry_of(pc), opening, self.graph.nodes.len());
     }
 
     fn jumped(&mut self, thread: usize, exit: u32, pc: u64) {
@@ -280,11 +286,14 @@ impl ExactReader {
 
     fn judge(&self, thread: usize, pc: u64) -> Verdict {
         let Some(frame) = self.threads[thread].frames.last() else { return Verdict::Plain };
-        if self.graph.entries.contains(&pc) && frame.entry != pc {
+        let function = self.graph.entry_of(pc);
+        let from = self.graph.entry_of(self.threads[thread].last_pc);
+        // Where recording began in the middle, the entry is a guess, and going there can be a loop.
+        let round = from == pc && !matches!(frame.kind, Kind::Called | Kind::Handler);
+        if self.graph.entries.contains(&pc) && frame.entry != pc && !round {
             return Verdict::Tail;
         }
-        let function = self.graph.entry_of(pc);
-        let same = frame.entry == function || self.graph.entry_of(self.threads[thread].last_pc) == function;
+        let same = frame.entry == function || from == function;
         if !same && self.return_sites.contains(&pc) { Verdict::Unwind } else { Verdict::Plain }
     }
 
@@ -484,7 +493,7 @@ impl ExactReader {
             if weighted { weights.get(&node).copied().unwrap_or(0.0) } else { insns as f64 }
         };
         let inclusive = |node: u32| {
-            let insns = self.tallies.of[node as usize].inclusive;
+            let insns = self.tallies.inclusive[node as usize];
             (insns, of(&self.inclusive_weights, node, insns))
         };
         let called = |node: u32| {
@@ -492,7 +501,8 @@ impl ExactReader {
             (insns, of(&self.called_weights, node, insns))
         };
         let measured = finish::Measured { tallies: &self.tallies, inclusive: &inclusive, called: &called };
-        let (loops, irregular) = finish::loops(&self.graph, &measured, &counted, catalog);
+        let (loops, irregular, misplaced) = finish::loops(&self.graph, &measured, &counted, catalog);
+        self.doubts.unplaced += misplaced;
         LoopsProfile {
             loops,
             irregular,

@@ -1,5 +1,6 @@
 //! What is counted per block while the program runs: how often it was entered anew, and with how many passes.
 
+use super::claims::{Claim, Claims};
 use super::profile::{BUCKETS, bucket};
 use crate::natural::NONE;
 use rustc_hash::FxHashMap;
@@ -12,18 +13,16 @@ pub(super) struct Tally {
     after: [u32; 2],
     /// Executions of a single pass, by that.
     single: [u64; 2],
-    /// Instructions from entering to leaving the loop, callees included, outermost activation only.
-    pub inclusive: u64,
     /// Passes of executions whose begin or end was not seen, and how many of those there were.
     pub cut_passes: u64,
+    /// Visits in activations that are not followed.
+    pub unplaced: u64,
     pub cut_starts: u32,
     pub cut_ends: u32,
     /// Place of the executions of several passes, or none yet.
     spread: u32,
     /// Number of the loop that it heads, as far as is known.
     pub heads: u32,
-    /// Visits in activations that are not followed.
-    pub unplaced: u32,
     /// Whether it has one way to go on.
     pub straight: bool,
     /// Whether it called while it was on the way of an outer activation.
@@ -35,16 +34,23 @@ impl Tally {
         Tally {
             after: [NONE; 2],
             single: [0; 2],
-            inclusive: 0,
             cut_passes: 0,
+            unplaced: 0,
             cut_starts: 0,
             cut_ends: 0,
             spread: NONE,
             heads: NONE,
-            unplaced: 0,
             straight,
             recursive: false,
         }
+    }
+
+    /// Counts executions that are not known to be whole.
+    pub fn add_cut(&mut self, starts: u64, ends: u64, passes: u64) {
+        let short = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
+        self.cut_starts = self.cut_starts.saturating_add(short(starts));
+        self.cut_ends = self.cut_ends.saturating_add(short(ends));
+        self.cut_passes += passes;
     }
 }
 
@@ -83,6 +89,10 @@ pub(super) struct Tallies {
     pub of: Vec<Tally>,
     /// Instructions of the activations that each block called.
     pub called: Vec<u64>,
+    /// Instructions from entering to leaving the loop that a block heads, callees included, outermost activation only.
+    pub inclusive: Vec<u64>,
+    /// Executions that later code may show to be parts of others.
+    pub claims: Claims,
     /// Executions of several passes, with the block behind the last.
     spreads: Vec<(u32, Passes)>,
     /// More ways to go on than a tally has room for: executions of a single pass, and of several.
@@ -91,6 +101,15 @@ pub(super) struct Tallies {
 }
 
 impl Tallies {
+    pub fn new(max_claims: usize) -> Tallies {
+        Tallies { claims: Claims::new(max_claims), ..Tallies::default() }
+    }
+
+    /// Counts an execution that depends on what is known of the code.
+    pub fn claim(&mut self, claim: Claim) {
+        self.claims.add(claim, &mut self.of);
+    }
+
     /// Counts an execution: `after` is the block behind the straight line that the header begins, in the last pass.
     #[inline]
     pub fn note(&mut self, node: u32, after: u32, passes: u64) {
@@ -138,17 +157,21 @@ impl Tallies {
     }
 
     /// A block was cut: whoever ran the lower part ran the upper, and went on as the whole did. Rounds of the lower
-    /// part cannot be told apart any more for the upper one; they are what is missing from its visits.
+    /// part cannot be told apart any more for the upper one; they are what is missing from its visits, and whole. What
+    /// is not known to be whole below is not above either.
     pub fn split(&mut self, lower: u32, straight: bool) {
         let mut upper = Tally::new(straight);
         let old = &mut self.of[lower as usize];
         upper.after = old.after;
         upper.single = old.single;
         upper.unplaced = old.unplaced;
+        let passes = old.cut_passes + self.claims.passes_of(lower);
+        upper.add_cut(old.cut_starts.into(), old.cut_ends.into(), passes);
         old.straight = true;
         upper.recursive = std::mem::take(&mut old.recursive);
         self.of.push(upper);
         self.called.push(0);
+        self.inclusive.push(0);
         let new = self.called.len() - 1;
         self.called.swap(lower as usize, new);
     }
@@ -157,6 +180,7 @@ impl Tallies {
     pub fn add(&mut self, straight: bool) {
         self.of.push(Tally::new(straight));
         self.called.push(0);
+        self.inclusive.push(0);
     }
 
     /// All executions of each block: (block, block behind the last pass, passes).
@@ -179,7 +203,8 @@ impl Tallies {
     }
 
     pub fn memory_bytes(&self) -> usize {
-        self.of.capacity() * (size_of::<Tally>() + 8)
+        self.of.capacity() * (size_of::<Tally>() + 16)
+            + self.claims.memory_bytes()
             + self.spreads.capacity() * size_of::<(u32, Passes)>()
             + (self.more_single.capacity() + self.more_spread.capacity()) * 24
     }

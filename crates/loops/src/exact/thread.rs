@@ -1,5 +1,6 @@
 //! One thread: its activations, and in each the way from the entry to where it is.
 
+use super::claims::Claim;
 use super::rounds::Tallies;
 use crate::graph::Split;
 use crate::natural::{Forest, NONE};
@@ -46,6 +47,8 @@ pub(super) struct Frame {
     call: u32,
     /// The thread's instructions when it was called.
     start: u64,
+    /// Number of the opening if it began in the middle, [`NONE`] if at the function's entry.
+    pub opening: u32,
 }
 
 /// What the last pass left to be done once the next pc is known.
@@ -140,7 +143,7 @@ impl Thread {
     pub fn visit(&mut self, node: u32, ledger: &mut Ledger<'_>) {
         if !self.placed {
             let unplaced = &mut ledger.tallies.of[node as usize].unplaced;
-            *unplaced = unplaced.saturating_add(1);
+            *unplaced += 1;
             return;
         }
         if node as usize >= self.place.len() {
@@ -166,6 +169,8 @@ impl Thread {
     /// Forgets the blocks from place `from` on. `next` is where the thread goes, [`NONE`] if out of the function;
     /// `ended` says that recording ends, so that loops that hold the last block are not over.
     fn leave(&mut self, from: usize, next: u32, ended: bool, ledger: &mut Ledger<'_>) {
+        let opening = self.frames.last().map_or(NONE, |f| f.opening);
+        let last = self.way.last().filter(|_| ended).map_or(NONE, |e| e.node);
         for i in (from..self.way.len()).rev() {
             let entry = self.way[i];
             let id = ledger.tallies.of[entry.node as usize].heads;
@@ -175,13 +180,16 @@ impl Thread {
             }
             if over && !entry.cut {
                 let after = self.after(i, next, ledger);
-                ledger.tallies.note(entry.node, after, entry.passes);
+                if opening == NONE && last == NONE {
+                    ledger.tallies.note(entry.node, after, entry.passes);
+                } else {
+                    let Entry { node, passes, .. } = entry;
+                    ledger.tallies.claim(Claim { node, after, opening, last, passes });
+                }
                 continue;
             }
             let tally = &mut ledger.tallies.of[entry.node as usize];
-            tally.cut_starts = tally.cut_starts.saturating_add(u32::from(entry.cut));
-            tally.cut_ends = tally.cut_ends.saturating_add(u32::from(!over));
-            tally.cut_passes += entry.passes;
+            tally.add_cut(entry.cut.into(), (!over).into(), entry.passes);
         }
         for entry in self.way.drain(from..).rev() {
             self.place[entry.node as usize] = entry.outer;
@@ -206,7 +214,7 @@ impl Thread {
         let left = outside.is_some();
         if !self.active_outside(header.outer, id, ledger) {
             let insns = until - header.start;
-            ledger.tallies.of[header.node as usize].inclusive += insns;
+            ledger.tallies.inclusive[header.node as usize] += insns;
             if ledger.weighted {
                 *self.burst_inclusive.entry(header.node).or_default() += insns;
             }
@@ -234,7 +242,7 @@ impl Thread {
     pub fn enter(&mut self, kind: Kind, entry: u64, back: u64, slot: u64) {
         let call = if kind == Kind::Called { self.last_node } else { NONE };
         let base = self.way.len() as u32;
-        self.frames.push(Frame { kind, base, entry, back, slot, call, start: self.insns });
+        self.frames.push(Frame { kind, base, entry, back, slot, call, start: self.insns, opening: NONE });
         self.settle();
     }
 
@@ -244,14 +252,18 @@ impl Thread {
         self.placed && self.way.last().is_some_and(|e| e.outer != 0)
     }
 
-    /// Begins an activation in the middle, within loops whose headers are given.
-    pub fn enter_open(&mut self, pc: u64, around: Option<&[u32]>, nodes: usize) {
+    /// Begins an activation in the middle, within loops whose headers are given with the number of the opening.
+    pub fn enter_open(&mut self, entry: u64, around: Option<(u32, &[u32])>, nodes: usize) {
         let kind = if around.is_some() { Kind::Open } else { Kind::Unplaced };
-        self.enter(kind, pc, 0, 0);
+        self.enter(kind, entry, 0, 0);
+        let (opening, headers) = around.unwrap_or((NONE, &[]));
+        if let Some(frame) = self.frames.last_mut() {
+            frame.opening = opening;
+        }
         if self.place.len() < nodes {
             self.place.resize(nodes, 0);
         }
-        for header in around.unwrap_or(&[]) {
+        for header in headers {
             self.push(*header, true, 0);
         }
     }
@@ -295,6 +307,7 @@ impl Thread {
         }
         if let Some(frame) = self.frames.last_mut() {
             frame.entry = entry;
+            frame.opening = NONE;
             if frame.kind == Kind::Unplaced {
                 frame.kind = Kind::Open;
             }
