@@ -190,3 +190,23 @@ fn loops_without_a_check_are_left_by_signals_and_threads_and_fill_any_number_of_
         }
     }
 }
+
+#[test]
+fn the_experiment_gives_a_row_per_scheme() {
+    let bench = Bench::new();
+    let args = ["lab", "checks", "--rounds", "1", "--csv", "-o", "table", "--", "gzip", "-c", "few"];
+    bench.sonde(&args).good();
+    let text = std::fs::read_to_string(bench.path("table")).unwrap();
+    let rows: Vec<Vec<&str>> = text.lines().skip(1).map(|line| line.split(',').collect()).collect();
+    let names: Vec<&str> = rows.iter().map(|row| row[0]).collect();
+    assert_eq!(names, [&SCHEMES[..], &["no checks", "bursts"]].concat());
+    for row in &rows[..SCHEMES.len()] {
+        let number = |i: usize| row[i].parse::<f64>().unwrap_or_else(|_| panic!("{row:?}"));
+        assert!(number(1) > -100.0 && number(2) > -100.0);
+        assert!((1.0..=100.0).contains(&number(3)), "places of two runs are the same: {row:?}");
+        assert!(number(4) > 0.5 && number(4) < 50.0, "about one check in 21 is recorded: {row:?}");
+    }
+    let wrong = bench.sonde(&["lab", "checks", "--trace", "t"]);
+    assert_eq!(wrong.status, Some(2));
+    assert!(wrong.err.contains("runs a program"), "{}", wrong.err);
+}

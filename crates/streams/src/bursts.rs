@@ -37,15 +37,15 @@ pub const FIGURE_7: [Setting; 8] = [
     Setting { check: 2000, instr: 10 },
 ];
 
-/// Whether leaving a superblock this way is a check: function entries, returns, indirect branches, and jumps backwards.
+/// Whether leaving a superblock this way is a check of counter mode: function entries, indirect jumps, jumps backwards.
 pub fn is_check(superblock: &Superblock, path: &Path) -> bool {
     match path.kind {
-        ExitKind::Call | ExitKind::Return | ExitKind::IndirectJump | ExitKind::IndirectCall => true,
+        ExitKind::Call | ExitKind::IndirectJump | ExitKind::IndirectCall => true,
         ExitKind::Taken | ExitKind::Jump => {
             let last = path.insns.checked_sub(1).and_then(|i| superblock.insns.get(i as usize));
             last.is_some_and(|insn| path.target <= insn.pc)
         }
-        ExitKind::Syscall | ExitKind::Native | ExitKind::Fall => false,
+        ExitKind::Return | ExitKind::Syscall | ExitKind::Native | ExitKind::Fall => false,
     }
 }
 

@@ -1,6 +1,7 @@
 //! `sonde lab`: the papers' tables on programs and traces of one's own, each beside the paper's figures.
 
 mod bursts;
+mod checks;
 mod loops;
 mod ranges;
 mod source;
@@ -29,6 +30,8 @@ enum Experiment {
     Loops(loops::LoopsArgs),
     /// Value slots and simple sampling against exact values (paper 2, section 5)
     Values(source::Args),
+    /// What checks cost, and what streams are seen, with fewer and fewer of them (paper 4, figures 6 and 8)
+    Checks(checks::ChecksArgs),
     /// Hot data streams of bursts against those of the full trace (paper 4, figure 7)
     Streams(source::Args),
     /// Default bursts against the exhaustive run: what shares of functions and code lines have in common
@@ -41,6 +44,7 @@ pub fn run(args: &Args) -> Result<()> {
         Experiment::Ranges(args) => (args, ranges::table(args)?),
         Experiment::Loops(args) => (&args.source, loops::table(args)?),
         Experiment::Values(args) => (args, values::table(args)?),
+        Experiment::Checks(args) => (&args.source, checks::table(args)?),
         Experiment::Streams(args) => (args, streams::table(args)?),
         Experiment::Bursts(args) => (args, bursts::table(args)?),
     };

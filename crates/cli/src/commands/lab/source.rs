@@ -58,11 +58,17 @@ impl Args {
         }
     }
 
-    /// Runs the program.
-    pub fn run(&self, policy: Policy, detail: Detail, reader: &mut dyn Reader) -> Result<Fed> {
+    /// The program to run.
+    pub fn program(&self) -> Result<Program> {
         let (name, rest) =
             self.command.split_first().context("this experiment runs a program, so it needs one")?;
-        let program = Program::find(name, rest).map_err(CannotRun)?;
+        Ok(Program::find(name, rest).map_err(CannotRun)?)
+    }
+
+    /// Runs the program.
+    pub fn run(&self, policy: Policy, detail: Detail, reader: &mut dyn Reader) -> Result<Fed> {
+        let program = self.program()?;
+        let name = &program.args[0];
         let options = Options { policy, detail, ..Options::default() };
         let session = Session::start(&program, &options).map_err(CannotRun)?;
         let served = session.serve(Outlets { reader: Some(reader), ..Outlets::default() }, &mut |_| {});
