@@ -10,6 +10,10 @@ const PAGES: usize = 1 << 12;
 const PAGE_BITS: u32 = 12;
 /// The stack grows by itself down to its limit; what lies this far below the lowest part seen is stack too.
 const STACK_GROWTH: u64 = 8 << 20;
+/// The heap grows between two looks; what lies further above it than this is something else.
+const HEAP_GROWTH: u64 = 1 << 30;
+/// Parts of one copy of a module lie no further apart than this.
+const MODULE_EXTENT: u64 = 1 << 32;
 /// Places of anonymous memory count from here.
 const MIDDLE: u64 = 1 << 46;
 /// The end of the stack's region.
@@ -118,7 +122,8 @@ impl Places {
     /// The heap and the stack grow between two looks at the mappings.
     fn grown(&self, address: u64) -> Option<Span> {
         let below = self.spans.range(..=address).next_back().map(|(_, span)| span);
-        if let Some(span) = below.filter(|span| span.kind == Kind::Heap) {
+        let near = |span: &&Span| span.kind == Kind::Heap && address - span.end < HEAP_GROWTH;
+        if let Some(span) = below.filter(near) {
             return Some(*span);
         }
         let (start, above) = self.spans.range(address..).next()?;
@@ -158,7 +163,8 @@ impl Places {
             Kind::File => from(mapping.offset, mapping.start),
             Kind::Module if mapping.offset != 0 => {
                 // One copy of a module lies in one piece: all parts are as far from its start as the one below.
-                let mut below = self.spans.range(..mapping.start).rev().map(|(_, span)| span);
+                let lowest = mapping.start.saturating_sub(MODULE_EXTENT);
+                let mut below = self.spans.range(lowest..mapping.start).rev().map(|(_, span)| span);
                 let near = below.find(|span| span.slot == slot).map(|span| span.delta);
                 near.unwrap_or_else(|| from(mapping.offset, mapping.start))
             }

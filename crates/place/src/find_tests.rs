@@ -83,6 +83,7 @@ fn the_heap_and_the_stack_grow_unseen() {
     assert_eq!(told(&mut places, 0x55d0_0020_0000), (Kind::Heap, "[heap]".into(), 0x10_0000));
     assert_eq!(told(&mut places, 0x7ffb_fff0_0000).0, Kind::Stack);
     assert_eq!(places.find(0x7ffb_0000_0000), None, "too far below");
+    assert_eq!(places.find(0x60d0_0000_0000), None, "too far above the heap");
     map(&mut places, "55d000100000-55d000200000 rw-p 00000000 00:00 0 [heap]");
     assert_eq!(told(&mut places, 0x55d0_0010_0020).2, 0x20);
 }

@@ -35,6 +35,11 @@ pub fn try_to_write(path: &Path) -> Result<(), ProfileError> {
     match fs::metadata(path) {
         Ok(there) if there.is_dir() => Err(cannot(io::ErrorKind::IsADirectory.into())),
         Ok(there) if !there.is_file() => Ok(()),
+        // A mistyped name must not cost a program or its source.
+        Ok(there) if there.len() > 0 && !is_profile(path) => {
+            let why = "it is there and is no profile: remove it first, or give another name";
+            Err(cannot(io::Error::new(io::ErrorKind::AlreadyExists, why)))
+        }
         _ => beside(path).and_then(|(beside, _)| fs::remove_file(beside)).map_err(cannot),
     }
 }
@@ -62,4 +67,11 @@ fn fill(mut file: File, bytes: &[u8], permissions: Option<fs::Permissions>) -> i
     file.write_all(bytes)?;
     // Before the name points to it: after a crash an empty file must not stand where a good one was.
     file.sync_all()
+}
+
+/// Whether a file begins as a profile does.
+fn is_profile(path: &Path) -> bool {
+    let mut head = [0; 16];
+    let read = fs::File::open(path).and_then(|mut file| io::Read::read_exact(&mut file, &mut head));
+    read.is_ok() && crate::file::begins_as_profile(&head)
 }

@@ -106,6 +106,11 @@ fn wrap(content: &[u8]) -> io::Result<Vec<u8>> {
     encoder.finish()
 }
 
+/// Whether these are the first bytes of a profile of some version.
+pub(crate) fn begins_as_profile(head: &[u8]) -> bool {
+    head.starts_with(&[&SKIPPABLE[..], &MAGIC[..]].concat())
+}
+
 fn read_head(input: &mut impl Read) -> Result<(), ProfileError> {
     let mut head = Vec::with_capacity(HEAD_BYTES);
     input.take(HEAD_BYTES as u64).read_to_end(&mut head).map_err(unreadable)?;

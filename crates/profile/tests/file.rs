@@ -139,3 +139,16 @@ proptest! {
         prop_assert_eq!(read(&written.to_bytes().unwrap()).unwrap(), written);
     }
 }
+
+#[test]
+fn a_file_that_is_no_profile_is_not_written_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("precious.c");
+    std::fs::write(&path, "int main(void) { return 0; }\n").unwrap();
+    let refused = sonde_profile::try_to_write(&path).unwrap_err().to_string();
+    assert!(refused.contains("no profile"), "{refused}");
+    assert!(sonde_profile::try_to_write(&folder.path().join("new.sonde")).is_ok());
+    let empty = folder.path().join("empty");
+    std::fs::write(&empty, "").unwrap();
+    assert!(sonde_profile::try_to_write(&empty).is_ok(), "as made by mktemp");
+}

@@ -136,7 +136,7 @@ pub fn report(subject: &Subject<'_>, symbols: &mut Symbols, options: &Options) -
 fn share_of(subject: &Subject<'_>) -> &'static str {
     match subject.unit {
         sonde_summary::Unit::Events => "all instructions executed while recording",
-        sonde_summary::Unit::Picoseconds => "the program's CPU time, estimated from bursts",
+        sonde_summary::Unit::Picoseconds => "the program's CPU time in user code, estimated from bursts",
     }
 }
 

@@ -166,6 +166,10 @@ impl Module {
 fn demangled(name: &str) -> String {
     // Versions of symbols (`memcpy@@GLIBC_2.14`) say nothing here.
     let name = name.split('@').next().unwrap_or(name);
+    // The C++ demangler reads plain names as types too: a C function `f` would become `float`.
+    if !["_Z", "__Z", "_R", "__R"].iter().any(|mark| name.starts_with(mark)) {
+        return name.to_owned();
+    }
     addr2line::demangle_auto(name.into(), None).into_owned()
 }
 

@@ -251,3 +251,18 @@ fn functions_of_stripped_files_still_begin_and_end() {
     assert_eq!(whole.0, at);
     assert_eq!(symbols.extent(&built.program(), &[], 1), None);
 }
+
+#[test]
+fn names_of_c_are_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = "int i(int x) { return x + 1; }\nint Pc(int x) { return i(x); }\nint main(int n, char **v) { (void)v; return Pc(n); }\n";
+    std::fs::write(folder.path().join("a.c"), source).unwrap();
+    run("cc", &["-O0", "-o", "a", "a.c"], folder.path());
+    let table = run("nm", &["a"], folder.path());
+    let file = folder.path().join("a").display().to_string();
+    for name in ["i", "Pc", "main"] {
+        let line = table.lines().find(|l| l.split(' ').nth(2) == Some(name)).unwrap();
+        let at = u64::from_str_radix(line.split(' ').next().unwrap(), 16).unwrap();
+        assert_eq!(Symbols::new().function(&file, &[], at).unwrap().name, name);
+    }
+}

@@ -77,9 +77,32 @@ pub fn run(args: &Args) -> Result<()> {
     let written = if args.json {
         serde_json::to_writer_pretty(&mut out, &report).map_err(io::Error::from).and_then(|()| writeln!(out))
     } else {
-        sonde_report::write(&mut out, &report, &sections, style(args.top, io::stdout().is_terminal()))
+        show(&mut out, args, &report, &sections)
     };
     written.and_then(|()| out.flush()).map_err(|e| CannotWrite(e).into())
+}
+
+/// Writes the sections; one that was asked for by name and has nothing says so.
+fn show(
+    out: &mut impl Write,
+    args: &Args,
+    report: &sonde_report::Report,
+    sections: &[Section],
+) -> io::Result<()> {
+    let style = style(args.top, io::stdout().is_terminal());
+    for section in sections {
+        let mut text = Vec::new();
+        sonde_report::write(&mut text, report, &[*section], style)?;
+        out.write_all(&text)?;
+        if text.is_empty() && args.section.iter().any(|name| name == section.name()) {
+            writeln!(
+                out,
+                "\n{}: the profile has nothing of it; `sonde run --what` chooses what is kept",
+                section.name()
+            )?;
+        }
+    }
+    Ok(())
 }
 
 /// A report of a profile.

@@ -66,7 +66,7 @@ fn list(
         let word = if change.at_least > 0.0 { "hotter" } else { "colder" };
         writeln!(
             out,
-            "  {word}  {:>5.1} % -> {:>5.1} %  (by at least {:.1} %, chance {:.1} %)  {}",
+            "  {word}  {:>5.1} % -> {:>5.1} %  (apart by {:.1} % beyond the trees' errors; chance explains {:.1} %)  {}",
             100.0 * change.before[0],
             100.0 * change.after[0],
             100.0 * change.at_least.abs(),

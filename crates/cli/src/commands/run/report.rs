@@ -58,7 +58,7 @@ pub fn write(out: &mut impl Write, facts: &Facts, totals: &Totals) -> io::Result
         writeln!(out, "  profile   {output}")?;
     }
     let timed = facts.unit == Unit::Picoseconds.word();
-    let of_code = if timed { "CPU time" } else { "instructions recorded" };
+    let of_code = if timed { "CPU time in user code" } else { "instructions recorded" };
     let of_data = if timed { "loads and stores, by time" } else { "loads and stores recorded" };
     write_hot(out, "code", of_code, facts.hot_threshold, &facts.hot_code, facts.instructions)?;
     write_hot(out, "data", of_data, facts.hot_threshold, &facts.hot_data, facts.loads + facts.stores)
