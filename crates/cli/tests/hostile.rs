@@ -15,7 +15,7 @@ use sonde_harness::trial::{self, Failure, Subject};
 use sonde_harness::{compile, sessions, settings};
 
 const JOBS: usize = 2;
-const LIMIT: Duration = Duration::from_secs(20);
+const LIMIT: Duration = Duration::from_secs(60);
 
 /// Straight to the terminal: what was skipped and how to repeat must be seen also when the test passes.
 fn say(text: &str) {
