@@ -542,7 +542,11 @@ impl Reader for ExactReader {
             if self.graph.nodes.len() >= self.config.max_blocks {
                 self.doubts.beyond_blocks += 1;
                 self.instructions += run.instructions();
-                return self.cut(index);
+                // The burst goes on: it is still one burst, of which these instructions are a part.
+                let (thread, mut ledger) = self.parts(index);
+                thread.cut(&mut ledger);
+                thread.insns += run.instructions();
+                return;
             }
             self.place(superblock, run.superblock);
         }
@@ -562,7 +566,8 @@ impl Reader for ExactReader {
         }
         if self.threads[index].depth() > self.config.max_depth {
             self.doubts.overflows += 1;
-            self.cut(index);
+            let (thread, mut ledger) = self.parts(index);
+            thread.cut(&mut ledger);
         }
         if self.instructions >= self.look_at {
             self.look();

@@ -100,7 +100,9 @@ pub fn in_words(totals: &Totals) -> Vec<(u64, &'static str)> {
 pub fn loss_in_words(key: &str) -> Option<&'static str> {
     let counters = SKIPPED.iter().chain(&LOST).map(|n| (n.key, n.words));
     let ours = ours(&Totals::default()).map(|(key, _, words)| (key, words));
-    counters.chain(ours).find(|(known, _)| *known == key).map(|(_, words)| words)
+    let analyses =
+        ("inconsistent_analyses", "analyses that were left out: their numbers do not fit together");
+    counters.chain(ours).chain([analyses]).find(|(known, _)| *known == key).map(|(_, words)| words)
 }
 
 /// For the JSON: why bursts ended.

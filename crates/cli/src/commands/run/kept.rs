@@ -16,12 +16,26 @@ use crate::recorder::machine;
 
 /// Writes the profile of a run.
 pub fn write(path: &Path, taken: &Taken<'_>, served: &Served, line: Line, findings: Findings) -> Result<()> {
-    let mut profile = Profile::of_run(describe(taken, served, line), findings.summary);
-    profile.calls = findings.calls;
-    profile.loops = findings.loops;
-    profile.values = findings.values;
-    profile.streams = findings.streams;
+    let mut run = describe(taken, served, line);
+    let calls = keep(findings.calls, |calls| calls.check(), &mut run);
+    let loops = keep(findings.loops, |loops| loops.check(), &mut run);
+    let values = keep(findings.values, |values| values.check(), &mut run);
+    let streams = keep(findings.streams, |streams| streams.check(), &mut run);
+    let mut profile = Profile::of_run(run, findings.summary);
+    (profile.calls, profile.loops, profile.values, profile.streams) = (calls, loops, values, streams);
     Ok(profile.write_to(path)?)
+}
+
+/// An analysis whose numbers do not fit together is left out, and counted: the others are worth having without it.
+fn keep<T>(found: Option<T>, check: impl Fn(&T) -> Result<(), String>, run: &mut Run) -> Option<T> {
+    let found = found?;
+    match check(&found) {
+        Ok(()) => Some(found),
+        Err(_) => {
+            *run.losses.entry("inconsistent_analyses".into()).or_default() += 1;
+            None
+        }
+    }
 }
 
 /// How a run was taken.
