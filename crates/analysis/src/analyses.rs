@@ -57,6 +57,12 @@ impl Analyses {
             + self.streams.as_ref().map_or(0, StreamsReader::memory_bytes)
     }
 
+    /// Those that there are, as one reader.
+    fn all(&mut self) -> impl Reader + '_ {
+        let Analyses { summaries, calls, loops, values, streams, .. } = self;
+        (summaries, (calls, (loops, (values, streams))))
+    }
+
     /// Ends it all; every address becomes a place.
     pub fn finish(mut self, catalog: &Catalog) -> Findings {
         let mut calls = self.calls.take().map(CallsReader::finish);
@@ -80,51 +86,32 @@ impl Analyses {
     }
 }
 
-/// Tells all analyses the same.
-macro_rules! tell {
-    ($self:ident, $method:ident($($argument:expr),*)) => {
-        $self.summaries.$method($($argument),*);
-        if let Some(calls) = &mut $self.calls {
-            calls.$method($($argument),*);
-        }
-        if let Some(loops) = &mut $self.loops {
-            loops.$method($($argument),*);
-        }
-        if let Some(values) = &mut $self.values {
-            values.$method($($argument),*);
-        }
-        if let Some(streams) = &mut $self.streams {
-            streams.$method($($argument),*);
-        }
-    };
-}
-
 impl Reader for Analyses {
     fn begin(&mut self, begin: &Begin) {
-        tell!(self, begin(begin));
+        self.all().begin(begin);
     }
 
     fn run(&mut self, run: &Run<'_>) {
-        tell!(self, run(run));
+        self.all().run(run);
     }
 
     fn end(&mut self, end: &End) {
         if let (Some(calls), Some(time)) = (&mut self.calls, &self.burst_time) {
             calls.set_burst_weight(Some(time.picoseconds()));
         }
-        tell!(self, end(end));
+        self.all().end(end);
     }
 
     fn syscall(&mut self, syscall: &Syscall) {
-        tell!(self, syscall(syscall));
+        self.all().syscall(syscall);
     }
 
     fn signal(&mut self, signal: &Signal) {
-        tell!(self, signal(signal));
+        self.all().signal(signal);
     }
 
     fn mapping(&mut self, mapping: &Mapping) {
-        tell!(self, mapping(mapping));
+        self.all().mapping(mapping);
     }
 
     fn wants_mappings(&self) -> bool {
@@ -132,6 +119,6 @@ impl Reader for Analyses {
     }
 
     fn gap(&mut self) {
-        tell!(self, gap());
+        self.all().gap();
     }
 }

@@ -29,6 +29,7 @@ mod decode;
 mod error;
 pub mod maps;
 mod reader;
+mod readers;
 mod recipe;
 pub mod trace;
 

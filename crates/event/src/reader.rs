@@ -78,67 +78,6 @@ pub trait Reader {
     fn gap(&mut self) {}
 }
 
-impl<R: Reader + ?Sized> Reader for &mut R {
-    fn begin(&mut self, begin: &Begin) {
-        (**self).begin(begin);
-    }
-    fn run(&mut self, run: &Run<'_>) {
-        (**self).run(run);
-    }
-    fn end(&mut self, end: &End) {
-        (**self).end(end);
-    }
-    fn syscall(&mut self, syscall: &Syscall) {
-        (**self).syscall(syscall);
-    }
-    fn signal(&mut self, signal: &Signal) {
-        (**self).signal(signal);
-    }
-    fn mapping(&mut self, mapping: &Mapping) {
-        (**self).mapping(mapping);
-    }
-    fn wants_mappings(&self) -> bool {
-        (**self).wants_mappings()
-    }
-    fn gap(&mut self) {
-        (**self).gap();
-    }
-}
-
-impl<A: Reader, B: Reader> Reader for (A, B) {
-    fn begin(&mut self, begin: &Begin) {
-        self.0.begin(begin);
-        self.1.begin(begin);
-    }
-    fn run(&mut self, run: &Run<'_>) {
-        self.0.run(run);
-        self.1.run(run);
-    }
-    fn end(&mut self, end: &End) {
-        self.0.end(end);
-        self.1.end(end);
-    }
-    fn syscall(&mut self, syscall: &Syscall) {
-        self.0.syscall(syscall);
-        self.1.syscall(syscall);
-    }
-    fn signal(&mut self, signal: &Signal) {
-        self.0.signal(signal);
-        self.1.signal(signal);
-    }
-    fn mapping(&mut self, mapping: &Mapping) {
-        self.0.mapping(mapping);
-        self.1.mapping(mapping);
-    }
-    fn wants_mappings(&self) -> bool {
-        self.0.wants_mappings() || self.1.wants_mappings()
-    }
-    fn gap(&mut self) {
-        self.0.gap();
-        self.1.gap();
-    }
-}
-
 /// One pass through a superblock.
 #[derive(Clone, Copy)]
 pub struct Run<'a> {

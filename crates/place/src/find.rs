@@ -2,6 +2,7 @@
 
 use crate::place::Place;
 use crate::region::{Kind, Region, Regions};
+use sonde_event::Reader;
 use sonde_event::maps::Mapping;
 use std::collections::BTreeMap;
 
@@ -186,6 +187,13 @@ impl Places {
                 self.spans.insert(end, span);
             }
         }
+    }
+}
+
+/// Beside readers that need to know where things lay.
+impl Reader for Places {
+    fn mapping(&mut self, mapping: &Mapping) {
+        self.map(mapping);
     }
 }
 

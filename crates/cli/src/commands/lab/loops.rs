@@ -2,8 +2,7 @@
 //! exact loops of the same run.
 
 use anyhow::Result;
-use sonde_event::maps::Mapping;
-use sonde_event::{Begin, Catalog, Detail, End, Reader, Run, Signal, Syscall};
+use sonde_event::{Catalog, Detail, Reader};
 use sonde_loops::{
     Calls, CompareConfig, Comparison, DaprofConfig, DaprofReader, ExactConfig, ExactReader, FrequentConfig,
     FrequentReader, LoopsProfile, ObserverProfile, ObserverReader, PartitionConfig, Reported, Rounding,
@@ -36,63 +35,39 @@ pub struct LoopsArgs {
 /// All profilers on one stream.
 struct Bench {
     exact: ExactReader,
-    daprof: Vec<(String, DaprofReader)>,
+    daprof: Vec<DaprofReader>,
+    /// Of `daprof`, in the same order.
+    names: Vec<String>,
     frequent: FrequentReader,
     observer: ObserverReader,
     places: Places,
 }
 
-/// Tells all profilers the same.
-macro_rules! tell {
-    ($self:ident, $method:ident($($argument:expr),*)) => {
-        $self.exact.$method($($argument),*);
-        $self.frequent.$method($($argument),*);
-        $self.observer.$method($($argument),*);
-        for (_, daprof) in &mut $self.daprof {
-            daprof.$method($($argument),*);
-        }
-    };
-}
-
-impl Reader for Bench {
-    fn begin(&mut self, begin: &Begin) {
-        tell!(self, begin(begin));
-    }
-    fn run(&mut self, run: &Run<'_>) {
-        tell!(self, run(run));
-    }
-    fn end(&mut self, end: &End) {
-        tell!(self, end(end));
-    }
-    fn syscall(&mut self, syscall: &Syscall) {
-        tell!(self, syscall(syscall));
-    }
-    fn signal(&mut self, signal: &Signal) {
-        tell!(self, signal(signal));
-    }
-    fn mapping(&mut self, mapping: &Mapping) {
-        tell!(self, mapping(mapping));
-        self.places.map(mapping);
-    }
-    fn gap(&mut self) {
-        tell!(self, gap());
+impl Bench {
+    /// All of them as one reader.
+    fn readers(&mut self) -> impl Reader + '_ {
+        let daprof = self.daprof.as_mut_slice();
+        (&mut self.exact, (&mut self.frequent, (&mut self.observer, (daprof, &mut self.places))))
     }
 }
 
 fn bench() -> Result<Bench> {
-    let mut daprof = Vec::new();
+    let (mut daprof, mut names) = (Vec::new(), Vec::new());
     for (calls, word) in [(Calls::Plain, "plain"), (Calls::Followed, "calls")] {
         for (ways, name) in [(32, "full"), (16, "16-way"), (8, "8-way")] {
             let config = DaprofConfig { calls, ..DaprofConfig::with_ways(ways) };
-            daprof.push((format!("DAProf {name}, {word}"), DaprofReader::new(config)?));
+            names.push(format!("DAProf {name}, {word}"));
+            daprof.push(DaprofReader::new(config)?);
         }
     }
     let rounded =
         DaprofConfig { calls: Calls::Followed, rounding: Rounding::Nearest, ..DaprofConfig::with_ways(8) };
-    daprof.push(("DAProf 8-way, calls, rounded".into(), DaprofReader::new(rounded)?));
+    names.push("DAProf 8-way, calls, rounded".into());
+    daprof.push(DaprofReader::new(rounded)?);
     Ok(Bench {
         exact: ExactReader::new(ExactConfig::default())?,
         daprof,
+        names,
         frequent: FrequentReader::new(FrequentConfig { distance: SHORT, ..FrequentConfig::default() })?,
         observer: ObserverReader::new(SHORT),
         places: Places::new(),
@@ -114,7 +89,7 @@ impl Found {
         let observer = all.observer.finish();
         let mut dropped = (0, 0);
         let mut reports: Vec<(String, Vec<Reported>)> = Vec::new();
-        for (name, reader) in all.daprof {
+        for (name, reader) in all.names.into_iter().zip(all.daprof) {
             let profile = reader.finish();
             dropped = (profile.dropped, profile.branches);
             reports.push((name, daprof_reports(&profile, config)));
@@ -154,7 +129,7 @@ fn fair(config: &CompareConfig) -> CompareConfig {
 /// The table.
 pub fn table(args: &LoopsArgs) -> Result<Table> {
     let mut all = bench()?;
-    let fed = args.source.feed(Detail::Blocks, &mut all)?;
+    let fed = args.source.feed(Detail::Blocks, &mut all.readers())?;
     let config = CompareConfig::default();
     let mut places = std::mem::take(&mut all.places);
     let found = Found::new(all, fed.catalog(), &config);
