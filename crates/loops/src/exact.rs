@@ -6,12 +6,15 @@
 //! of a block are exactly the passes through its natural loop, and blocks that head none have one pass each. At the end
 //! the natural-loop analysis says which blocks are headers.
 
+mod burst;
 mod claims;
+mod config;
 mod finish;
 mod profile;
 mod reader;
 mod rounds;
 mod thread;
 
+pub use config::{ExactConfig, Weight};
 pub use profile::{BUCKETS, Cut, Doubts, LoopStats, LoopsProfile, Rounds, Spread};
-pub use reader::{ExactConfig, ExactReader, Weight};
+pub use reader::ExactReader;

@@ -1,10 +1,10 @@
 //! One thread: its activations, and in each the way from the entry to where it is.
 
+use super::burst::Burst;
 use super::claims::Claim;
 use super::rounds::Tallies;
 use crate::graph::Split;
 use crate::natural::{Forest, NONE};
-use rustc_hash::FxHashMap;
 
 /// A block on the way.
 #[derive(Clone, Copy, Debug)]
@@ -88,17 +88,15 @@ pub(super) struct Thread {
     pub last_pc: u64,
     /// Where the last pass was cut short, if it was.
     pub cut_at: Option<u64>,
-    /// Loops left in this burst (header and instructions) and paths run, if they are to be weighted.
-    pub burst_inclusive: FxHashMap<u32, u64>,
-    pub burst_called: FxHashMap<u32, u64>,
-    pub burst_passes: FxHashMap<u64, u32>,
+    /// What was done in this burst, if it is to be weighted.
+    pub burst: Burst,
 }
 
 /// What leaving blocks needs to know and to count.
 pub(super) struct Ledger<'a> {
     pub forest: &'a Forest,
     pub tallies: &'a mut Tallies,
-    /// Whether to list what was left in `burst_inclusive`.
+    /// Whether to list what was left in the thread's `burst`.
     pub weighted: bool,
 }
 
@@ -119,9 +117,7 @@ impl Thread {
             last_node: NONE,
             last_pc: 0,
             cut_at: None,
-            burst_inclusive: FxHashMap::default(),
-            burst_called: FxHashMap::default(),
-            burst_passes: FxHashMap::default(),
+            burst: Burst::default(),
         }
     }
 
@@ -129,8 +125,7 @@ impl Thread {
         self.frames.capacity() * size_of::<Frame>()
             + self.way.capacity() * size_of::<Entry>()
             + self.place.capacity() * 4
-            + (self.burst_inclusive.capacity() + self.burst_called.capacity()) * 17
-            + self.burst_passes.capacity() * 13
+            + self.burst.memory_bytes()
     }
 
     /// Blocks and activations kept.
@@ -216,7 +211,7 @@ impl Thread {
             let insns = until - header.start;
             ledger.tallies.inclusive[header.node as usize] += insns;
             if ledger.weighted {
-                *self.burst_inclusive.entry(header.node).or_default() += insns;
+                *self.burst.inclusive.entry(header.node).or_default() += insns;
             }
         }
         left
@@ -294,7 +289,7 @@ impl Thread {
                 let insns = self.insns - frame.start;
                 ledger.tallies.called[frame.call as usize] += insns;
                 if ledger.weighted {
-                    *self.burst_called.entry(frame.call).or_default() += insns;
+                    *self.burst.called.entry(frame.call).or_default() += insns;
                 }
             }
         }
