@@ -6,11 +6,13 @@
 //! the end (A.6, [`estimate`]).
 
 pub mod array;
+mod config;
 pub mod control;
 pub mod estimate;
 mod reader;
 pub mod table;
 
 pub use array::{Event, Slot, SlotArray};
-pub use control::{SlotConfig, SlotProfiler, SlotStats};
+pub use config::{SlotConfig, SlotStats};
+pub use control::SlotProfiler;
 pub use reader::SlotReader;

@@ -1,6 +1,7 @@
 //! Feeds the slots from the event stream, skipping superblocks of which nothing is wanted.
 
-use super::control::{SlotConfig, SlotProfiler};
+use super::config::SlotConfig;
+use super::control::SlotProfiler;
 use crate::error::ValuesError;
 use crate::executions::PathCounts;
 use crate::filter::{PcFilters, RecordedCurve, SourceFilter};
