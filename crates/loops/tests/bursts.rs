@@ -5,7 +5,7 @@ mod machine;
 
 use machine::Op::{self, Add, Call, Dec, Je, Jmp, Jne, Label, Mov, Ret, Test};
 use machine::{Machine, Teller};
-use sonde_loops::{Cut, ExactConfig, ExactReader, LoopsProfile};
+use sonde_loops::{Cut, ExactConfig, ExactReader, LoopsProfile, Weight};
 
 /// A loop as it was written: its header, its body from label to label, iterations of every execution.
 struct Written {
@@ -373,4 +373,51 @@ fn without_room_less_is_known_to_be_whole_but_nothing_wrong() {
     assert!(less > 0 && left_out > 0, "{less} {left_out}");
     let config = ExactConfig { max_claims: 1, ..ExactConfig::default() };
     assert!(ExactReader::new(config).is_err());
+}
+
+/// Rounds of a small loop, then of more blocks than are kept: so many tests whose ways meet again.
+fn beyond(blocks: usize) -> Program {
+    let mut ops = vec![
+        Call("main"),
+        Ret,
+        Label("main"),
+        Mov(DX, 20),
+        Label("round"),
+        Mov(CX, 9),
+        Label("loop"),
+        Add,
+        Dec(CX),
+        Jne("loop"),
+        Label("done"),
+    ];
+    for i in 0..blocks {
+        let meet: &'static str = format!("meet {i}").leak();
+        ops.extend([Test(DX, 1), Jne(meet), Add, Label(meet)]);
+    }
+    ops.extend([Dec(DX), Jne("round"), Label("rounds"), Ret]);
+    let loops = vec![written("loop", &[("loop", "done")], 9), written("round", &[("round", "rounds")], 20)];
+    Program { name: "beyond the most blocks", ops, loops }
+}
+
+#[test]
+fn a_burst_stays_one_burst_when_code_beyond_the_limit_interrupts_it() {
+    let program = beyond(200);
+    let machine = Machine::run(&program.ops);
+    let limits = ExactConfig { weight: Weight::Bursts, ..ExactConfig::default() };
+    let fed = [(0, usize::MAX), (0, 400), (500, 400), (1500, 2000)];
+    let whole = show_with(limits, &program, &machine, &fed);
+    let cut = show_with(ExactConfig { max_blocks: 64, ..limits }, &program, &machine, &fed);
+    assert_eq!(whole.profile.doubts.beyond_blocks, 0);
+    assert!(cut.profile.doubts.beyond_blocks > 0, "{:?}", cut.profile.doubts);
+    for shown in [&whole, &cut] {
+        shown.profile.check().unwrap();
+        assert_eq!((shown.profile.bursts, shown.profile.weight), (4, 4.0));
+        let instructions: usize = shown.bursts.iter().map(|(from, to)| to - from).sum();
+        assert_eq!(shown.profile.instructions, instructions as u64);
+    }
+    // What is kept has its share of the bursts, whatever else of them is not kept. (Some passes through the loop are not:
+    // they began in superblocks that were met too late.)
+    let own = |shown: &Shown<'_>| shown.profile.get(machine.label("loop")).unwrap().own_weight;
+    let (part, all) = (own(&cut), own(&whole));
+    assert!(part <= all * (1.0 + 1e-9) && part > 0.8 * all, "{part} {all}");
 }
