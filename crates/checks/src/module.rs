@@ -2,14 +2,14 @@
 
 use crate::graph::{Function, Graph};
 use crate::loops::{self, Loop, Step};
-use gimli::UnwindSection;
 use iced_x86::{
     Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind,
 };
 use object::{
     Object, ObjectSection, ObjectSegment, ObjectSymbol, RelocationTarget, SectionFlags, SymbolKind, elf,
 };
-use std::collections::{BTreeMap, BTreeSet};
+use sonde_symbol::unwind;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
@@ -290,26 +290,10 @@ fn symbols(file: &object::File<'_>) -> BTreeSet<u64> {
 }
 
 /// Every function that can be unwound through has an entry in `.eh_frame`: stripped libraries too.
-fn unwind_starts(file: &object::File<'_>) -> BTreeSet<u64> {
-    let mut starts = BTreeSet::new();
-    let Some(section) = file.section_by_name(".eh_frame") else { return starts };
-    let Ok(data) = section.data() else { return starts };
-    let frames = gimli::EhFrame::new(data, gimli::LittleEndian);
-    let bases = gimli::BaseAddresses::default().set_eh_frame(section.address());
-    let mut entries = frames.entries(&bases);
-    let mut parents = BTreeMap::new();
-    while let Ok(Some(entry)) = entries.next() {
-        let gimli::CieOrFde::Fde(partial) = entry else { continue };
-        let parsed = partial.parse(|_, bases, offset| {
-            let at: usize = offset.0;
-            if let std::collections::btree_map::Entry::Vacant(vacant) = parents.entry(at) {
-                vacant.insert(frames.cie_from_offset(bases, offset)?);
-            }
-            Ok(parents[&at].clone())
-        });
-        starts.extend(parsed.ok().map(|fde| fde.initial_address()));
-    }
-    starts
+fn unwind_starts(file: &object::File<'_>) -> Vec<u64> {
+    let Some(section) = file.section_by_name(".eh_frame") else { return Vec::new() };
+    let functions = section.data().map(|data| unwind::functions(data, section.address()));
+    functions.into_iter().flatten().map(|(start, _)| start).collect()
 }
 
 fn initializers(file: &object::File<'_>) -> Vec<u64> {

@@ -19,7 +19,7 @@ mod debug_file;
 mod module;
 mod shorten;
 mod table;
-mod unwind;
+pub mod unwind;
 
 pub use shorten::shorten;
 

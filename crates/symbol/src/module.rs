@@ -66,7 +66,7 @@ impl Module {
             sections: sections(&file),
             functions,
             variables,
-            unwound: unwind::functions(&file),
+            unwound: unwound(&file),
             lines: with_lines.and_then(|path| load(&path)),
         })
     }
@@ -221,6 +221,13 @@ fn load(path: &Path) -> Option<Loader> {
         debug_file::supplement(path, name)
     });
     Loader::new_with_sup(path, shared).ok()
+}
+
+fn unwound<'data, R: ReadRef<'data>>(file: &object::File<'data, R>) -> Vec<(u64, u64)> {
+    let Some(section) = file.section_by_name(".eh_frame") else { return Vec::new() };
+    section
+        .uncompressed_data()
+        .map_or_else(|_| Vec::new(), |data| unwind::functions(&data, section.address()))
 }
 
 fn segments<'data, R: ReadRef<'data>>(file: &object::File<'data, R>) -> Vec<Segment> {

@@ -1,16 +1,14 @@
 //! Where functions begin and end by the tables for unwinding, which stripped files have too.
 
 use gimli::UnwindSection;
-use object::{Object, ObjectSection, ReadRef};
 use std::collections::BTreeMap;
 
-/// First address and bytes of every function that can be unwound through, in order.
-pub fn functions<'data, R: ReadRef<'data>>(file: &object::File<'data, R>) -> Vec<(u64, u64)> {
+/// First address and bytes of every function that can be unwound through, in order: from the contents of `.eh_frame` and
+/// the address that the file gives it.
+pub fn functions(eh_frame: &[u8], address: u64) -> Vec<(u64, u64)> {
     let mut all = Vec::new();
-    let Some(section) = file.section_by_name(".eh_frame") else { return all };
-    let Ok(data) = section.uncompressed_data() else { return all };
-    let frames = gimli::EhFrame::new(&data, gimli::LittleEndian);
-    let bases = gimli::BaseAddresses::default().set_eh_frame(section.address());
+    let frames = gimli::EhFrame::new(eh_frame, gimli::LittleEndian);
+    let bases = gimli::BaseAddresses::default().set_eh_frame(address);
     let mut entries = frames.entries(&bases);
     let mut parents = BTreeMap::new();
     // A table that is damaged tells what comes before the damage.
@@ -31,7 +29,7 @@ pub fn functions<'data, R: ReadRef<'data>>(file: &object::File<'data, R>) -> Vec
 }
 
 /// The function that an address lies in.
-pub fn find(functions: &[(u64, u64)], address: u64) -> Option<(u64, u64)> {
+pub(crate) fn find(functions: &[(u64, u64)], address: u64) -> Option<(u64, u64)> {
     let behind = functions.partition_point(|(start, _)| *start <= address);
     let (start, size) = *functions.get(behind.checked_sub(1)?)?;
     (address - start < size).then_some((start, size))
