@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+pub use sonde_report::{grouped, size};
+
 /// Reads a share of the whole: `1%`, `1 %` or `0.01`.
 pub fn parse_share(text: &str) -> Result<f64, String> {
     let (digits, scale) = match text.trim().strip_suffix('%') {
@@ -59,31 +61,6 @@ pub fn parse_size(text: &str) -> Result<usize, String> {
     number.checked_mul(1 << shift).ok_or_else(|| "this size is larger than the address space".into())
 }
 
-/// Digits in groups of three.
-pub fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut out = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
-}
-
-/// A number of bytes as a person says it.
-pub fn size(bytes: u64) -> String {
-    let units = ["B", "KiB", "MiB", "GiB", "TiB"];
-    let mut value = bytes as f64;
-    let mut unit = 0;
-    while value >= 1024.0 && unit + 1 < units.len() {
-        value /= 1024.0;
-        unit += 1;
-    }
-    if unit == 0 { format!("{bytes} B") } else { format!("{value:.1} {}", units[unit]) }
-}
-
 /// A share in percent with as many decimals as its size needs: `1 %`, `0.25 %`.
 pub fn percent(share: f64) -> String {
     let digits = format!("{:.4}", share * 100.0);
@@ -132,11 +109,6 @@ mod tests {
 
     #[test]
     fn shown_numbers() {
-        assert_eq!(grouped(0), "0");
-        assert_eq!(grouped(1_234_567), "1,234,567");
-        assert_eq!(grouped(123_456), "123,456");
-        assert_eq!(size(512), "512 B");
-        assert_eq!(size(65_536), "64.0 KiB");
         assert_eq!(percent(0.01), "1 %");
         assert_eq!(percent(0.0025), "0.25 %");
         assert_eq!(percent(1.0), "100 %");

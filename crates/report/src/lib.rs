@@ -9,14 +9,17 @@
 #![forbid(unsafe_code)]
 
 mod error_bars;
+mod figures;
 mod name;
 mod section;
 mod subject;
 mod text;
 pub mod view;
 
-pub use name::Namer;
+pub use error_bars::half_width;
+pub use figures::{count, grouped, short, size};
+pub use name::{CodeName, DataName, Namer};
 pub use section::Section;
 pub use subject::{About, Subject};
-pub use text::{Style, write};
-pub use view::{Options, Report, report, schema};
+pub use text::{Style, write, write_hot};
+pub use view::{Options, Report, hot, report, schema};

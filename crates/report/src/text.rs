@@ -6,9 +6,13 @@ mod loops;
 mod streams;
 mod tree;
 
+use crate::figures::grouped;
 use crate::section::Section;
 use crate::view::Report;
+use sonde_symbol::shorten;
 use std::io::{self, Write};
+
+pub use tree::write_hot;
 
 /// How to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,19 +76,6 @@ pub(crate) fn plus_minus(half: f64) -> String {
     if half == 0.0 { String::new() } else { format!(" ±{:4.1}", half * 100.0) }
 }
 
-/// A number with its thousands apart.
-pub(crate) fn grouped(n: u64) -> String {
-    let digits = n.to_string();
-    let mut text = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 /// Cut to a number of columns, the middle left out: both ends of a name say something.
 pub(crate) fn fit(text: &str, columns: usize) -> String {
     let chars: Vec<char> = text.chars().collect();
@@ -97,6 +88,33 @@ pub(crate) fn fit(text: &str, columns: usize) -> String {
     all.push('…');
     all.extend(&chars[chars.len() - tail..]);
     all
+}
+
+/// A name of code cut to a number of columns: functions are shortened before places are cut.
+pub(crate) fn fit_code(text: &str, columns: usize) -> String {
+    if text.chars().count() <= columns {
+        return text.to_owned();
+    }
+    let (inner, outer) = match text.split_once(", inlined in ") {
+        Some((inner, outer)) => (inner.rsplit_once(" at ").unwrap_or((inner, "")), Some(outer)),
+        None => (("", ""), Some(text)),
+    };
+    let outer = outer.map(|outer| outer.rsplit_once(", ").unwrap_or((outer, ""))).unwrap_or_default();
+    let names = if inner.0.is_empty() { 1 } else { 2 };
+    let fixed = text.chars().count() - inner.0.chars().count() - outer.0.chars().count();
+    let room = columns.saturating_sub(fixed);
+    // What the shorter one leaves goes to the longer one.
+    let rest = |other: &str, least: usize| room.saturating_sub(other.chars().count()).max(least).max(16);
+    let at = |name: &str, with: &str, place: &str| {
+        if place.is_empty() { name.to_owned() } else { format!("{name}{with}{place}") }
+    };
+    let name = shorten(outer.0, rest(inner.0, room / names));
+    let outside = at(&name, ", ", outer.1);
+    if names == 1 {
+        return fit(&outside, columns);
+    }
+    let inside = at(&shorten(inner.0, rest(&name, 0)), " at ", inner.1);
+    fit(&format!("{inside}, inlined in {outside}"), columns)
 }
 
 /// The rows to show, and how many are left out.
@@ -122,7 +140,15 @@ mod tests {
         assert_eq!(fit("abcdefghij", 7), "abc…hij");
         assert_eq!(fit("abc", 7), "abc");
         assert_eq!(fit("äöüäöüäöü", 5).chars().count(), 5);
-        assert_eq!(grouped(1234567), "1,234,567");
-        assert_eq!(grouped(12), "12");
+    }
+
+    #[test]
+    fn names_of_code_keep_their_places() {
+        let text = "bool a::operator< <int>(int, int) at stl_x.h:120, inlined in sort_all(std::vector<int>&), main.cpp:33";
+        assert_eq!(fit_code(text, 200), text);
+        let short = fit_code(text, 76);
+        assert_eq!(short, "a::operator< <..>(..) at stl_x.h:120, inlined in sort_all(..), main.cpp:33");
+        assert_eq!(fit_code("std::vector<int>::at(int) and 2 more, main.cpp:7", 40).chars().count(), 40);
+        assert!(fit_code(text, 60).chars().count() <= 60);
     }
 }

@@ -13,6 +13,7 @@ use crate::name::Namer;
 use crate::subject::Subject;
 use schemars::JsonSchema;
 use serde::Serialize;
+use sonde_summary::Ranges;
 use sonde_symbol::Symbols;
 
 pub use calls::{CallsView, ContextView, MethodView, PairView, RegionView};
@@ -20,7 +21,7 @@ pub use functions::FunctionView;
 pub use loops::{LoopView, LoopsView};
 pub use map::{MapRow, MapView};
 pub use missing::{CacheView, Missed};
-pub use ranges::{HotView, RangesView, SideView, WidthView};
+pub use ranges::{HotView, InlinedView, RangesView, SideView, WidthView};
 pub use streams::{StreamView, StreamsView};
 pub use values::{LoadView, ValueView, ValuesView};
 
@@ -131,6 +132,12 @@ pub fn report(subject: &Subject<'_>, symbols: &mut Symbols, options: &Options) -
         cache: subject.cache.map(CacheView::of),
         missing: missing::view(subject),
     }
+}
+
+/// The hot ranges of one tree, which need not be one of the subject's.
+pub fn hot(subject: &Subject<'_>, tree: &Ranges, symbols: &mut Symbols, options: &Options) -> RangesView {
+    let mut namer = Namer::new(symbols, subject.regions, subject.blocks);
+    ranges::view(subject, tree, &mut namer, options)
 }
 
 fn share_of(subject: &Subject<'_>) -> &'static str {

@@ -48,6 +48,11 @@ impl Built {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("source.c"), SOURCE).unwrap();
         run("cc", &["-g", "-O1", "-pie", "-fPIE", "-o", "program", "source.c"], folder.path());
+        Built::of(folder)
+    }
+
+    /// What was built in a folder.
+    fn of(folder: tempfile::TempDir) -> Built {
         let table = run("nm", &["-S", "program"], folder.path());
         let hex = |text: &str| u64::from_str_radix(text, 16).ok();
         let symbol = |line: &str| {
@@ -228,6 +233,54 @@ fn a_hot_range_reads_as_function_file_and_lines() {
     assert!((hot.own_share - 0.9).abs() < 1e-9);
     assert!(hot.share_at_most <= 0.9 + code.eps + 1e-9);
     assert!(hot.sides[0].place.as_deref().unwrap().starts_with("program+0x"));
+}
+
+/// A hot function whose weight is in a header's function that was inlined into it.
+#[test]
+fn inlined_code_is_told_with_where_it_went() {
+    let folder = tempfile::tempdir().unwrap();
+    let header =
+        "static inline long deep(long x) {\n    return x * x * 31 + (x >> 7) * 17 + (x ^ 5) * (x + 3);\n}\n";
+    let source = "#include \"small.h\"\n__attribute__((noinline)) long outer(long x) {\n    return deep(x);\n}\n\
+        int main(int argc, char **argv) { (void)argv; return (int)outer(argc); }\n";
+    std::fs::write(folder.path().join("small.h"), header).unwrap();
+    std::fs::write(folder.path().join("source.c"), source).unwrap();
+    run("cc", &["-g", "-O2", "-o", "program", "source.c"], folder.path());
+    let built = Built::of(folder);
+    let (outer, bytes) = built.at("outer");
+    let mut regions = Regions::default();
+    let name = built.folder.path().join("program").display().to_string();
+    let module = regions.number(&Region { kind: RegionKind::Module, name, build_id: Vec::new() });
+    let place = Place::new(module, outer);
+    let blocks = [BlockWeight { place, bytes: bytes as u32, weight: 100 }];
+    let ranges = [Ranges { kind: Kind::Code, unit: Unit::Events, events: 1, tree: tree(&[(place.0, 100)]) }];
+    let (counts, bursts, missing) = (Counts::default(), Bursts::default(), Missing::default());
+    let subject = Subject {
+        ranges: &ranges,
+        blocks: &blocks,
+        regions: &regions,
+        counts: &counts,
+        bursts: &bursts,
+        missing: &missing,
+        unit: Unit::Events,
+        runs: &[],
+        cache: None,
+        calls: None,
+        loops: None,
+        values: None,
+        streams: None,
+    };
+    let report = report(&subject, &mut Symbols::new(), &Options::default());
+    let side = &report.ranges[0].hot[0].sides[0];
+    assert_eq!(side.name, "deep at small.h:2, inlined in outer, source.c:3");
+    assert_eq!((side.function.as_deref(), side.lines), (Some("deep"), Some((2, 2))));
+    let into = side.inlined_in.as_ref().unwrap();
+    assert_eq!((into.function.as_str(), into.lines), ("outer", Some((3, 3))));
+    let row = &report.functions[0];
+    assert_eq!(row.name, "outer");
+    assert!(row.source.as_deref().unwrap().contains("source.c:"), "its own file: {row:?}");
+    assert!(row.inlined.as_deref().unwrap().starts_with("deep at "), "{row:?}");
+    assert!(text(&report, &[Section::Functions], 100).contains(", mostly deep at small.h:2"));
 }
 
 #[test]

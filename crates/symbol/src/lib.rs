@@ -17,10 +17,12 @@
 
 mod debug_file;
 mod module;
+mod plt;
 mod shorten;
 mod table;
 pub mod unwind;
 
+pub use plt::PLT;
 pub use shorten::shorten;
 
 use module::Module;
@@ -138,6 +140,12 @@ impl Symbols {
     /// The source lines behind the code from `lo` to `hi` (addresses as the file counts), most code first.
     pub fn lines(&mut self, file: &str, build_id: &[u8], lo: u64, hi: u64) -> Vec<Lines> {
         self.module(file, build_id).map_or_else(Vec::new, |module| module.lines_of(lo, hi))
+    }
+
+    /// What the code from `lo` to `hi` (addresses as the file counts) was made from, piece by piece: bytes, and the frames
+    /// as [`Symbols::frames`] has them, each with a source line.
+    pub fn sources(&mut self, file: &str, build_id: &[u8], lo: u64, hi: u64) -> Vec<(u64, Vec<Frame>)> {
+        self.module(file, build_id).map_or_else(Vec::new, |module| module.sources(lo, hi))
     }
 
     /// The function that an address (as the file counts) lies in, by the symbol table.

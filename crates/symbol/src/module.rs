@@ -1,7 +1,7 @@
 //! One program or library.
 
 use crate::table::Table;
-use crate::{DataPlace, Frame, Lines, Place, Span, debug_file, unwind};
+use crate::{DataPlace, Frame, Lines, Place, Span, debug_file, plt, unwind};
 use addr2line::Loader;
 use object::{Object, ObjectSection, ObjectSegment, ReadCache, ReadRef, SymbolKind};
 use std::fs::File;
@@ -57,6 +57,8 @@ impl Module {
             functions = more_functions.or(functions);
             variables = more_variables.or(variables);
         }
+        functions.end_with_sections(&sections_of_code(&file));
+        functions.insert(plt::stubs(&file, &functions));
         let with_lines = match apart {
             Some(apart) => Some(apart),
             None => file.section_by_name(".debug_info").map(|_| path.to_owned()),
@@ -125,6 +127,20 @@ impl Module {
         all
     }
 
+    /// See [`crate::Symbols::sources`].
+    pub fn sources(&self, lo: u64, hi: u64) -> Vec<(u64, Vec<Frame>)> {
+        let end = hi.saturating_add(1);
+        let Some(lines) = &self.lines else { return Vec::new() };
+        let Ok(ranges) = lines.find_location_range(lo, end) else { return Vec::new() };
+        // Line 0 is code that no line stands for.
+        let told = ranges.filter(|(.., location)| location.line.is_some_and(|line| line > 0));
+        let piece = |(address, len, _): (u64, u64, _)| {
+            let from = address.max(lo);
+            (address.saturating_add(len).min(end).saturating_sub(from), frames_of(lines, from))
+        };
+        told.map(piece).collect()
+    }
+
     /// See [`crate::Symbols::function`].
     pub fn function(&self, address: u64) -> Option<Span> {
         self.functions.span(address).map(span)
@@ -163,7 +179,16 @@ impl Module {
     }
 }
 
+/// First address and end of the sections that hold code.
+fn sections_of_code<'data, R: ReadRef<'data>>(file: &object::File<'data, R>) -> Vec<(u64, u64)> {
+    let code = file.sections().filter(|s| s.kind() == object::SectionKind::Text);
+    code.map(|s| (s.address(), s.address().saturating_add(s.size()))).collect()
+}
+
 fn demangled(name: &str) -> String {
+    if let Some(target) = name.strip_suffix(plt::SUFFIX) {
+        return demangled(target) + plt::SUFFIX;
+    }
     // Versions of symbols (`memcpy@@GLIBC_2.14`) say nothing here.
     let name = name.split('@').next().unwrap_or(name);
     // The C++ demangler reads plain names as types too: a C function `f` would become `float`.

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 /// A name of at most about `room` characters. One that fits stays as it is. Of a longer one, template arguments and
-/// parameters go first (`<..>`, `(..)`), which keeps paths, operators, lambdas, closures and `impl` blocks; then its
-/// middle. The end of a name, where the function is, stays longest.
+/// parameters go first (`<..>`, `(..)`), which keeps paths, operators, lambdas, closures and `impl` blocks; then the type
+/// of a C++ function's result; then its middle. The end of a name, where the function is, stays longest.
 ///
 /// ```
 /// let name = "std::vector<std::pair<int, long>, std::allocator<std::pair<int, long> > >::push_back(int const&)";
@@ -15,7 +15,27 @@ pub fn shorten(name: &str, room: usize) -> Cow<'_, str> {
         return name.into();
     }
     let short = without_arguments(without_hash(name)).unwrap_or_else(|| name.to_owned());
-    cut(short, room).into()
+    if short.chars().count() <= room {
+        return short.into();
+    }
+    cut(without_result(&short).to_owned(), room).into()
+}
+
+/// A function without the type of its result and the mark of a copy: `void f<..>(..) [clone .isra.0]`.
+fn without_result(name: &str) -> &str {
+    let name = name.split(" [clone ").next().unwrap_or(name);
+    // Only names of functions with parameters have a result in front.
+    let head = &name[..name.rfind('(').unwrap_or(0)];
+    let (mut depth, mut from) = (0u32, 0);
+    for (i, c) in head.char_indices() {
+        match c {
+            '<' | '(' | '{' | '[' => depth += 1,
+            '>' | ')' | '}' | ']' => depth = depth.saturating_sub(1),
+            ' ' if depth == 0 && !head[..i].ends_with("operator") => from = i + 1,
+            _ => {}
+        }
+    }
+    &name[from..]
 }
 
 /// Rust's older names end in a hash.
@@ -152,6 +172,20 @@ fn cut(name: String, room: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn results_go_before_the_name_does() {
+        let name = "__gnu_cxx::__normal_iterator<item*, std::vector<item> > std::__unguarded_partition<__gnu_cxx::__normal_iterator<item*, std::vector<item> > >(int, int)";
+        assert_eq!(shorten(name, 40), "std::__unguarded_partition<..>(..)");
+        let clone = "void std::__introsort_loop<item*, long>(item*, item*, long) [clone .isra.0]";
+        assert_eq!(shorten(clone, 33), "std::__introsort_loop<..>(..)");
+        assert_eq!(without_result("a::operator new(..)"), "a::operator new(..)");
+        assert_eq!(without_result("<impl Trait for Type>::method"), "<impl Trait for Type>::method");
+        assert_eq!(
+            without_result("int (anonymous namespace)::f(..) const"),
+            "(anonymous namespace)::f(..) const"
+        );
+    }
 
     fn bare(name: &str) -> String {
         without_arguments(without_hash(name)).unwrap_or_else(|| panic!("{name}"))

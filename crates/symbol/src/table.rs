@@ -42,6 +42,28 @@ impl Table {
         if self.entries.len() >= other.entries.len() { self } else { other }
     }
 
+    /// Symbols without a size reach to the next one, but not over the end of their section: `_init` is not the PLT that
+    /// follows it. Sections are given as first address and end.
+    pub fn end_with_sections(&mut self, sections: &[(u64, u64)]) {
+        for i in 0..self.entries.len() {
+            let (at, next) =
+                (self.entries[i].address, self.entries.get(i + 1).map_or(u64::MAX, |e| e.address));
+            if self.entries[i].size == 0
+                && let Some((_, end)) = sections.iter().find(|(start, end)| (*start..*end).contains(&at))
+            {
+                self.entries[i].size = next.min(*end) - at;
+            }
+        }
+    }
+
+    /// Adds symbols, each with address, size and name, where none has an address of its own.
+    pub fn insert(&mut self, more: Vec<(u64, u64, String)>) {
+        let new = more.into_iter().filter(|(address, ..)| self.span(*address).is_none());
+        let new: Vec<Entry> = new.map(|(address, size, name)| Entry { address, size, name }).collect();
+        self.entries.extend(new);
+        self.entries.sort_by_key(|e| e.address);
+    }
+
     /// The name of the symbol that an address lies in.
     pub fn find(&self, address: u64) -> Option<&str> {
         self.span(address).map(|(name, _, _)| name)

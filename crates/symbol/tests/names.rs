@@ -32,8 +32,12 @@ struct Built {
 
 impl Built {
     fn new(options: &[&str]) -> Built {
+        Built::of(SOURCE, options)
+    }
+
+    fn of(source: &str, options: &[&str]) -> Built {
         let built = Built { folder: tempfile::tempdir().unwrap() };
-        std::fs::write(built.path("source.c"), SOURCE).unwrap();
+        std::fs::write(built.path("source.c"), source).unwrap();
         let common = ["-O1", "-o", "program", "source.c", "-Wl,--build-id"];
         run("cc", &[&common[..], options].concat(), built.folder.path());
         built
@@ -264,5 +268,42 @@ fn names_of_c_are_left_alone() {
         let line = table.lines().find(|l| l.split(' ').nth(2) == Some(name)).unwrap();
         let at = u64::from_str_radix(line.split(' ').next().unwrap(), 16).unwrap();
         assert_eq!(Symbols::new().function(&file, &[], at).unwrap().name, name);
+    }
+}
+
+/// Addresses of the stubs that objdump names, such as `puts@plt`.
+fn stubs(built: &Built) -> Vec<(u64, String)> {
+    let listing = run("objdump", &["-d", "program"], built.folder.path());
+    let head = |line: &str| {
+        let (at, name) = line.strip_suffix(">:")?.split_once(" <")?;
+        let target = name.strip_suffix("@plt")?;
+        let at = u64::from_str_radix(at, 16).ok()?;
+        Some((at, format!("{}@plt", target.split('@').next()?)))
+    };
+    listing.lines().filter_map(head).collect()
+}
+
+#[test]
+fn stubs_are_named_after_what_they_call() {
+    let source = "#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n\
+        int main(int argc, char **argv) { char *p = malloc(argc * 99); memcpy(p, argv[0], argc);\n\
+        void (*f)(void *) = free; puts(p); f(p); return getenv(argv[0]) != 0; }\n";
+    for options in [&["-fcf-protection=full"][..], &["-fcf-protection=none"], &["-Wl,-z,now"], &["-no-pie"]] {
+        let built = Built::of(source, options);
+        let known = stubs(&built);
+        let mut symbols = Symbols::new();
+        for symbol in ["puts", "malloc", "memcpy", "getenv"] {
+            let (at, name) = known.iter().find(|(_, name)| *name == format!("{symbol}@plt")).expect(symbol);
+            for at in [*at, at + 7] {
+                let span = symbols.function(&built.program(), &[], at).expect("a stub");
+                assert_eq!(&span.name, name, "{options:?}");
+            }
+        }
+        // The common part has no target, and is not the function in front of it.
+        let common = run("readelf", &["-SW", "program"], built.folder.path());
+        let line = common.lines().find(|line| line.contains(" .plt ")).expect("a section");
+        let at = line.split(" .plt ").nth(1).unwrap().split_whitespace().nth(1).unwrap();
+        let at = u64::from_str_radix(at, 16).unwrap();
+        assert_eq!(symbols.function(&built.program(), &[], at).expect("a name").name, sonde_symbol::PLT);
     }
 }

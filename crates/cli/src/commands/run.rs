@@ -14,7 +14,7 @@ mod report;
 mod seen;
 
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
 use std::time::SystemTime;
 
@@ -27,12 +27,13 @@ pub use drops::loss_in_words;
 use facts::{Facts, Known, Memory};
 use kept::{Line, Taken};
 use pace::{Measured, Pace};
-use processes::{Processes, add_hot, sum, weigh};
+use processes::{Processes, add_bursts, add_hot, sum, weigh};
 use progress::Progress;
 use seen::{Found, Seen};
 
 use sonde_summary::BurstTime;
 
+use crate::commands::report::style;
 use crate::outcome::{CannotRun, CannotWrite, Ended};
 use crate::recorder::Recorder;
 
@@ -177,8 +178,10 @@ fn conclude(
         served.totals.cpu = cpu;
         add_hot(&mut hot_code, pool.hot_code);
         add_hot(&mut hot_data, pool.hot_data);
-        weigh(&mut hot_code, found.code_weight() + pool.code_weight, args.hot);
-        weigh(&mut hot_data, found.data_weight() + pool.data_weight, args.hot);
+        let (unit, mut bursts) = (found.unit(), found.bursts());
+        add_bursts(&mut bursts, &pool.bursts);
+        weigh(&mut hot_code, found.code_weight() + pool.code_weight, args.hot, unit, &bursts);
+        weigh(&mut hot_data, found.data_weight() + pool.data_weight, args.hot, unit, &bursts);
     }
     let known = Known {
         program,
@@ -197,8 +200,7 @@ fn conclude(
         unit: found.unit(),
         missing: found.missing(),
         hot_threshold: args.hot,
-        hot_code,
-        hot_data,
+        hot: [hot_code, hot_data],
         output: args.output.as_ref().map(|path| path.display().to_string()),
     };
     Facts::new(known, &served.totals)
@@ -216,7 +218,7 @@ fn tell(args: &Args, options: &Options, facts: &Facts, totals: &Totals) -> Resul
         None => {}
     }
     if !args.quiet {
-        report::write(&mut err, facts, totals).map_err(unwritten)?;
+        report::write(&mut err, facts, totals, style(12, io::stderr().is_terminal())).map_err(unwritten)?;
         let period = match options.policy {
             Policy::Bursts { period, checks } if checks > 0 => Some(period),
             _ => None,

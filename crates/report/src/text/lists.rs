@@ -1,6 +1,7 @@
 //! Plain lists: runs, functions, the cache model, what is missing.
 
-use super::{Style, and_more, fit, grouped, heading, percent, plus_minus, some};
+use super::{Style, and_more, fit, fit_code, grouped, heading, percent, plus_minus, some};
+use crate::figures::short;
 use crate::view::Report;
 use std::io::{self, Write};
 
@@ -39,12 +40,26 @@ pub fn functions(out: &mut impl Write, report: &Report, style: Style) -> io::Res
     let (shown, left_out) = some(&report.functions, style);
     for row in shown {
         let bar = if row.plus_minus == 0.0 { String::new() } else { plus_minus(row.plus_minus) };
-        let source = row.source.as_deref().map(crate::name::short).unwrap_or(&row.module);
-        let room = style.width.saturating_sub(11 + bar.chars().count() + source.chars().count());
-        let name = sonde_symbol::shorten(&row.name, room.max(20));
-        writeln!(out, "  {}{bar}  {}  {source}", percent(row.share), fit(&name, room.max(20)))?;
+        let source = row.source.as_deref().map_or(row.module.clone(), |source| short(source).to_owned());
+        let source = fit(&source, style.width / 3);
+        let room = style.width.saturating_sub(11 + bar.chars().count() + source.chars().count()).max(20);
+        let name = fit_code(&row.name, room);
+        let inlined = row.inlined.as_deref().map_or_else(String::new, |inlined| {
+            inlined_in(inlined, room.saturating_sub(name.chars().count() + 9))
+        });
+        writeln!(out, "  {}{bar}  {name}  {source}{inlined}", percent(row.share))?;
     }
     and_more(out, left_out)
+}
+
+/// What most of a function is, if there is room to say it.
+fn inlined_in(inlined: &str, room: usize) -> String {
+    let (name, at) = inlined.rsplit_once(" at ").unwrap_or((inlined, ""));
+    let at = short(at);
+    match room.checked_sub(at.chars().count() + 4).filter(|room| *room >= 16) {
+        Some(room) => format!(", mostly {} at {at}", sonde_symbol::shorten(name, room)),
+        None => String::new(),
+    }
 }
 
 /// The cache model.

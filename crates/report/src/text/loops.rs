@@ -1,6 +1,6 @@
 //! Loops and values of loads.
 
-use super::{Style, and_more, fit, grouped, heading, percent, plus_minus, some};
+use super::{Style, and_more, fit_code, grouped, heading, percent, plus_minus, some};
 use crate::view::{LoadView, Report};
 use std::io::{self, Write};
 
@@ -23,7 +23,7 @@ pub fn loops(out: &mut impl Write, report: &Report, style: Style) -> io::Result<
             grouped(l.iterations_most)
         );
         let room = style.width.saturating_sub(numbers.chars().count() + 2).max(24);
-        writeln!(out, "{numbers}  {}", fit(&l.name, room))?;
+        writeln!(out, "{numbers}  {}", fit_code(&l.name, room))?;
     }
     and_more(out, view.found - shown.len())?;
     let cut: u64 = view.loops.iter().map(|l| l.cut).sum();
@@ -52,7 +52,7 @@ pub fn values(out: &mut impl Write, report: &Report, style: Style) -> io::Result
     for load in shown {
         let values = told(load);
         let room = style.width.saturating_sub(values.chars().count() + 13).max(24);
-        writeln!(out, "  {}  {}  {values}", percent(load.share), fit(&load.name, room))?;
+        writeln!(out, "  {}  {}  {values}", percent(load.share), fit_code(&load.name, room))?;
     }
     and_more(out, view.instructions - shown.len())
 }

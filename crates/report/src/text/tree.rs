@@ -1,7 +1,7 @@
 //! Trees of ranges as the paper draws them, the coverage by width (figure 11), the memory map (figure 12).
 
-use super::{Style, and_more, fit, grouped, heading, percent, plus_minus, some};
-use crate::name::size;
+use super::{Style, and_more, fit, fit_code, grouped, heading, percent, plus_minus, some};
+use crate::figures::size;
 use crate::view::{HotView, RangesView, Report};
 use sonde_summary::Kind;
 use std::io::{self, Write};
@@ -36,12 +36,24 @@ pub fn ranges(
         percent(view.eps).trim(),
         if report.unit == "events" { "" } else { "; ± is sampling, 95 %" }
     );
-    heading(out, style, title(kind), &note)?;
-    if view.hot.is_empty() {
-        return writeln!(out, "  no range has {} or more", percent(view.hot_from).trim());
+    write_hot(out, title(kind), &note, &view.hot, view.hot_from, style)
+}
+
+/// Hot ranges below a heading of their own.
+pub fn write_hot(
+    out: &mut impl Write,
+    title: &str,
+    note: &str,
+    hot: &[HotView],
+    hot_from: f64,
+    style: Style,
+) -> io::Result<()> {
+    heading(out, style, title, note)?;
+    if hot.is_empty() {
+        return writeln!(out, "  no range has {} or more", percent(hot_from).trim());
     }
     writeln!(out, "      own     all")?;
-    let (shown, left_out) = some(&view.hot, style);
+    let (shown, left_out) = some(hot, style);
     for hot in shown {
         writeln!(out, "{}", line(hot, style))?;
     }
@@ -61,10 +73,10 @@ fn line(hot: &HotView, style: Style) -> String {
     let used = numbers.chars().count() + indent.len() + place.chars().count() + 2;
     let room = style.width.saturating_sub(used).max(24);
     let name = match names.as_slice() {
-        [one] => fit(one, room),
+        [one] => fit_code(one, room),
         several => {
             let each = (room.saturating_sub(4 * (several.len() - 1)) / several.len()).max(12);
-            let parts: Vec<String> = several.iter().map(|name| fit(name, each)).collect();
+            let parts: Vec<String> = several.iter().map(|name| fit_code(name, each)).collect();
             parts.join(" -> ")
         }
     };

@@ -70,7 +70,7 @@ fn row(subject: &Subject<'_>, profile: &LoopsProfile, l: &LoopStats, namer: &mut
     let share = profile.share(l.inclusive_weight);
     let used = l.whole.buckets.iter().rposition(|n| *n > 0).map_or(0, |last| last + 1);
     LoopView {
-        name: namer.code(l.low, l.low + l.extent.max(1) - 1).text,
+        name: namer.code(l.low, l.low + l.extent.max(1) - 1, &[]).text,
         place: namer.offset(Place(l.header)),
         depth: l.depth,
         executions: l.whole.executions,

@@ -1,6 +1,6 @@
 //! The memory map of figure 12: where in memory loads go, and how likely they are to give zero.
 
-use crate::name::short;
+use crate::figures::short;
 use crate::subject::Subject;
 use crate::view::Options;
 use schemars::JsonSchema;

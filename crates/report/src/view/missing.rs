@@ -1,6 +1,6 @@
 //! What was not seen, so that nobody takes what is shown for everything; and what the cache model counted.
 
-use crate::name::size;
+use crate::figures::size;
 use crate::subject::Subject;
 use schemars::JsonSchema;
 use serde::Serialize;

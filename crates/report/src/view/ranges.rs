@@ -1,7 +1,7 @@
 //! Hot ranges of a tree (Mysore et al. 2008, section 5.1) and the coverage by width (figure 11).
 
 use crate::error_bars::half_width;
-use crate::name::Namer;
+use crate::name::{Namer, Outer};
 use crate::subject::Subject;
 use crate::view::Options;
 use schemars::JsonSchema;
@@ -23,6 +23,42 @@ pub struct SideView {
     pub name: String,
     /// Module and offset of the first key; none for values.
     pub place: Option<String>,
+    /// What it lies in: a file by its path, or `[heap]`, `[stack]` ...; none for values and for several.
+    pub region: Option<String>,
+    /// What kind of memory that is: `module`, `heap`, `stack`, `anonymous`, `file`, `kernel`, `unknown`.
+    pub kind: Option<&'static str>,
+    /// Of code: the function that most of the weight was made from, inlined or not.
+    pub function: Option<String>,
+    /// Source file of that.
+    pub file: Option<String>,
+    /// First and last line there.
+    pub lines: Option<(u32, u32)>,
+    /// What that function was inlined into.
+    pub inlined_in: Option<InlinedView>,
+    /// Of code: module and offset of the heaviest block.
+    pub hottest: Option<String>,
+    /// Of data: the section of its first address.
+    pub section: Option<String>,
+    /// Of data: the variable that all of it lies in.
+    pub variable: Option<String>,
+}
+
+/// Where a function was inlined.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct InlinedView {
+    /// The function around it that has a symbol.
+    pub function: String,
+    /// Its source file.
+    pub file: Option<String>,
+    /// First and last line there.
+    pub lines: Option<(u32, u32)>,
+}
+
+impl InlinedView {
+    /// As it was found.
+    pub fn of(outer: Outer) -> InlinedView {
+        InlinedView { function: outer.function, file: outer.file, lines: outer.lines }
+    }
 }
 
 /// A hot range, or a hot box of two ranges.
@@ -38,6 +74,8 @@ pub struct HotView {
     pub share_at_most: f64,
     /// Sampling makes the share this much more or less, with 95 % probability; 0 if everything was recorded.
     pub plus_minus: f64,
+    /// Weight of the range outside the hot ranges within it.
+    pub own_weight: u64,
     /// Weight of the range.
     pub weight: u64,
     /// How many hot ranges it lies in.
@@ -95,11 +133,16 @@ fn of<K: Key>(
     keys: impl Fn(K) -> Vec<u64>,
 ) -> RangesView {
     let mut hot = Vec::new();
-    for found in in_preorder(&tree.hot(options.hot)) {
-        let (lo, hi) = (keys(found.range.lo), keys(found.range.hi));
+    let found = tree.hot(options.hot);
+    for index in in_preorder(&found) {
+        let (lo, hi) = (keys(found[index].range.lo), keys(found[index].range.hi));
+        // What lies in a hot range within has its name there. In two dimensions a range within does not take its whole
+        // stretch of code away.
+        let within = found.iter().filter(|r| r.parent == Some(index) && lo.len() == 1);
+        let within: Vec<_> = within.map(|r| (keys(r.range.lo)[0], keys(r.range.hi)[0])).collect();
         let sides = ranges.kind.domains().iter().zip(lo.into_iter().zip(hi));
-        let sides = sides.map(|(domain, (lo, hi))| side(namer, *domain, lo, hi)).collect();
-        hot.push(row(subject, tree.events, &found, sides));
+        let sides = sides.map(|(domain, (lo, hi))| side(namer, *domain, lo, hi, &within)).collect();
+        hot.push(row(subject, tree.events, &found[index], sides));
     }
     let widths = tree.width_coverage(options.hot).into_iter();
     RangesView {
@@ -116,8 +159,8 @@ fn of<K: Key>(
     }
 }
 
-/// Each range after the one it lies in, heavier ones first.
-fn in_preorder<K: Key>(ranges: &[HotRange<K>]) -> Vec<HotRange<K>> {
+/// Each range after the one it lies in, heavier ones first, by number.
+fn in_preorder<K: Key>(ranges: &[HotRange<K>]) -> Vec<usize> {
     let below = |parent: Option<usize>| {
         let mut its: Vec<usize> = (0..ranges.len()).filter(|i| ranges[*i].parent == parent).collect();
         its.sort_by_key(|i| ranges[*i].total);
@@ -126,7 +169,7 @@ fn in_preorder<K: Key>(ranges: &[HotRange<K>]) -> Vec<HotRange<K>> {
     let mut open = below(None);
     let mut all = Vec::with_capacity(ranges.len());
     while let Some(i) = open.pop() {
-        all.push(ranges[i]);
+        all.push(i);
         open.extend(below(Some(i)));
     }
     all
@@ -140,19 +183,37 @@ fn row<K: Key>(subject: &Subject<'_>, all: u64, found: &HotRange<K>, sides: Vec<
         share: share(found.total),
         share_at_most: share(found.upper).min(1.0),
         plus_minus: half_width(share(found.total), subject.unit, subject.bursts),
+        own_weight: found.own,
         weight: found.total,
         depth: found.depth,
     }
 }
 
-fn side(namer: &mut Namer<'_>, domain: Domain, lo: u64, hi: u64) -> SideView {
+fn side(namer: &mut Namer<'_>, domain: Domain, lo: u64, hi: u64, within: &[(u64, u64)]) -> SideView {
     let key = |k: u64| format!("{k:#x}");
-    let (word, name, place) = match domain {
-        Domain::Code => ("code", namer.code(lo, hi).text, Some(namer.offset(Place(lo)))),
-        Domain::Data => ("data", namer.data(lo, hi), Some(namer.offset(Place(lo)))),
-        Domain::Value => ("value", value(lo, hi), None),
-    };
-    SideView { domain: word, lo: key(lo), hi: key(hi), name, place }
+    let mut view = SideView { lo: key(lo), hi: key(hi), ..SideView::default() };
+    if domain != Domain::Value {
+        view.place = Some(namer.offset(Place(lo)));
+        let region = namer.region(Place(lo)).filter(|_| Place(lo).slot() == Place(hi).slot());
+        view.kind = region.map(|region| region.kind.word());
+        view.region = region.map(|region| region.name.clone()).filter(|name| !name.is_empty());
+    }
+    match domain {
+        Domain::Code => {
+            let name = namer.code(lo, hi, within);
+            (view.domain, view.name) = ("code", name.text);
+            (view.function, view.file, view.lines) = (name.function, name.file, name.lines);
+            view.inlined_in = name.outer.map(InlinedView::of);
+            view.hottest = name.hottest.map(|place| namer.offset(place));
+        }
+        Domain::Data => {
+            let name = namer.data(lo, hi);
+            (view.domain, view.name) = ("data", name.text);
+            (view.section, view.variable) = (name.section, name.variable);
+        }
+        Domain::Value => (view.domain, view.name) = ("value", value(lo, hi)),
+    }
+    view
 }
 
 /// A range of values: the number itself where there is only one.

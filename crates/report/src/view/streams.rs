@@ -52,7 +52,7 @@ pub fn view(profile: &StreamsProfile, namer: &mut Namer<'_>, options: &Options) 
         shape: shape(stream.shape),
         advice: stream.shape.advice().into(),
         code: once(stream.pcs.iter().map(|pc| namer.instruction(Place(*pc))).collect()),
-        data: once(stream.addresses.iter().map(|at| namer.data(*at, *at)).collect()),
+        data: once(stream.addresses.iter().map(|at| namer.data(*at, *at).text).collect()),
     };
     StreamsView {
         references: profile.references,

@@ -137,8 +137,8 @@ fn name(kind: Kind, change: &Change, regions: &Regions, namer: &mut Namer<'_>) -
             Domain::Value if lo == hi => format!("{lo:#x}"),
             Domain::Value => format!("{lo:#x} to {hi:#x}"),
             _ if is_region(lo, hi) => region(regions, lo),
-            Domain::Code => namer.code(lo, hi).text,
-            Domain::Data => namer.data(lo, hi),
+            Domain::Code => namer.code(lo, hi, &[]).text,
+            Domain::Data => namer.data(lo, hi).text,
         }
     };
     let sides: Vec<String> = kind.domains().iter().enumerate().map(side).collect();

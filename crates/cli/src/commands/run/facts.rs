@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use sonde_event::Counts;
 use sonde_launch::{Counter, Exit, Program, Setup, Totals, TriggerKind};
+use sonde_report::view::HotView;
 use sonde_summary::{Missing, Unit};
 
 use super::drops;
@@ -61,6 +62,9 @@ pub struct Facts {
     pub hot_threshold: f64,
     pub hot_code: Vec<Hot>,
     pub hot_data: Vec<Hot>,
+    /// The same for the report: code, and data.
+    #[serde(skip)]
+    pub hot: [Vec<HotView>; 2],
     pub output: Option<String>,
 }
 
@@ -138,8 +142,7 @@ pub struct Known<'a> {
     pub unit: Unit,
     pub missing: Missing,
     pub hot_threshold: f64,
-    pub hot_code: Vec<Hot>,
-    pub hot_data: Vec<Hot>,
+    pub hot: [Vec<HotView>; 2],
     pub output: Option<String>,
 }
 
@@ -232,8 +235,9 @@ impl Facts {
                 .map(|(_, count, words)| (count, words))
                 .collect(),
             hot_threshold: known.hot_threshold,
-            hot_code: known.hot_code,
-            hot_data: known.hot_data,
+            hot_code: Hot::list(known.hot[0].clone()),
+            hot_data: Hot::list(known.hot[1].clone()),
+            hot: known.hot,
             output: known.output,
         }
     }

@@ -6,10 +6,11 @@ use std::path::Path;
 use serde::Serialize;
 use sonde_event::{Counts, Reader};
 use sonde_launch::{Counter, Followed, Options, Part, Parts, Totals};
-use sonde_summary::BurstTime;
+use sonde_report::half_width;
+use sonde_report::view::HotView;
+use sonde_summary::{BurstTime, Bursts, Unit};
 
 use super::args::Args;
-use super::hot::Hot;
 use super::seen::Seen;
 use crate::quantity::grouped;
 
@@ -34,8 +35,9 @@ pub struct Pool {
     pub totals: Totals,
     pub counts: Counts,
     pub catalog_bytes: u64,
-    pub hot_code: Vec<Hot>,
-    pub hot_data: Vec<Hot>,
+    pub hot_code: Vec<HotView>,
+    pub hot_data: Vec<HotView>,
+    pub bursts: Bursts,
     pub code_weight: u64,
     pub data_weight: u64,
 }
@@ -113,6 +115,7 @@ impl Parts for Processes<'_> {
         let (code, data) = kept.hot(self.args.hot);
         add_hot(&mut self.pool.hot_code, code);
         add_hot(&mut self.pool.hot_data, data);
+        add_bursts(&mut self.pool.bursts, &kept.bursts());
         self.pool.code_weight = self.pool.code_weight.saturating_add(kept.code_weight());
         self.pool.data_weight = self.pool.data_weight.saturating_add(kept.data_weight());
         self.pool.counts = sum(self.pool.counts, counts);
@@ -136,26 +139,38 @@ pub fn sum(a: Counts, b: Counts) -> Counts {
 
 /// Adds hot ranges of another process. Addresses differ from process to process, so that the same place is known by its
 /// name; what was not hot in one process is missing from the sum, which is a lower bound therefore.
-pub fn add_hot(all: &mut Vec<Hot>, more: Vec<Hot>) {
+pub fn add_hot(all: &mut Vec<HotView>, more: Vec<HotView>) {
     for hot in more {
-        match all.iter_mut().find(|known| known.place == hot.place && known.module == hot.module) {
+        match all.iter_mut().find(|known| key(known) == key(&hot)) {
             Some(known) => {
-                known.own += hot.own;
-                known.total += hot.total;
+                known.own_weight += hot.own_weight;
+                known.weight += hot.weight;
             }
             None => all.push(hot),
         }
     }
 }
 
-/// Makes shares of counts again, and leaves out what is not hot in the whole.
-pub fn weigh(hot: &mut Vec<Hot>, whole: u64, threshold: f64) {
+/// What makes two ranges the same to a person.
+fn key(hot: &HotView) -> Option<(&str, &Option<String>, &Option<String>)> {
+    hot.sides.first().map(|side| (side.name.as_str(), &side.hottest, &side.region))
+}
+
+/// As far as errors of sampling depend on it.
+pub fn add_bursts(sum: &mut Bursts, more: &Bursts) {
+    sum.count += more.count;
+    sum.empty += more.empty;
+}
+
+/// Makes shares of weights again, and leaves out what is not hot in the whole.
+pub fn weigh(hot: &mut Vec<HotView>, whole: u64, threshold: f64, unit: Unit, bursts: &Bursts) {
+    let share = |weight: u64| weight as f64 / whole.max(1) as f64;
     for one in hot.iter_mut() {
-        one.own_share = one.own as f64 / whole.max(1) as f64;
-        one.total_share = one.total as f64 / whole.max(1) as f64;
+        (one.own_share, one.share, one.depth) = (share(one.own_weight), share(one.weight), 0);
+        one.plus_minus = half_width(one.share, unit, bursts);
     }
     hot.retain(|one| one.own_share >= threshold);
-    hot.sort_by_key(|one| std::cmp::Reverse(one.own));
+    hot.sort_by_key(|one| std::cmp::Reverse(one.own_weight));
 }
 
 impl FollowedFacts {
@@ -196,18 +211,20 @@ impl Program {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use sonde_report::view::SideView;
 
-    fn hot(place: &str, own: u64) -> Hot {
-        Hot { place: place.into(), own, total: own, ..Hot::default() }
+    fn hot(place: &str, own: u64) -> HotView {
+        let side = SideView { name: place.into(), ..SideView::default() };
+        HotView { sides: vec![side], own_weight: own, weight: own, ..HotView::default() }
     }
 
     #[test]
     fn places_are_added_up_by_name() {
         let mut all = vec![hot("a", 60), hot("b", 30)];
         add_hot(&mut all, vec![hot("b", 50), hot("c", 1)]);
-        weigh(&mut all, 200, 0.05);
+        weigh(&mut all, 200, 0.05, Unit::Events, &Bursts::default());
         let names: Vec<(&str, u64, f64)> =
-            all.iter().map(|h| (h.place.as_str(), h.own, h.own_share)).collect();
+            all.iter().map(|h| (h.sides[0].name.as_str(), h.own_weight, h.own_share)).collect();
         assert_eq!(names, [("b", 80, 0.4), ("a", 60, 0.3)]);
     }
 }

@@ -3,22 +3,15 @@
 use std::io::{self, Write};
 
 use sonde_launch::Totals;
+use sonde_report::Style;
 use sonde_summary::Unit;
 
 use super::drops;
 use super::facts::{Checks, Facts, HowEnded};
-use super::hot::{Hot, SEVERAL};
 use crate::quantity::{grouped, percent, size};
 
-/// Characters of a full bar.
-const BAR: f64 = 20.0;
-/// Most ranges shown of a kind; the JSON has all.
-const MOST: usize = 12;
-/// Most characters of a function's name.
-const LONGEST_NAME: usize = 60;
-
 /// Writes the report.
-pub fn write(out: &mut impl Write, facts: &Facts, totals: &Totals) -> io::Result<()> {
+pub fn write(out: &mut impl Write, facts: &Facts, totals: &Totals, style: Style) -> io::Result<()> {
     writeln!(out, "sonde: {} {}", facts.program.join(" "), ending(facts.exit))?;
     writeln!(out, "  trigger   {}", trigger(facts))?;
     let better =
@@ -60,8 +53,23 @@ pub fn write(out: &mut impl Write, facts: &Facts, totals: &Totals) -> io::Result
     let timed = facts.unit == Unit::Picoseconds.word();
     let of_code = if timed { "CPU time in user code" } else { "instructions recorded" };
     let of_data = if timed { "loads and stores, by time" } else { "loads and stores recorded" };
-    write_hot(out, "code", of_code, facts.hot_threshold, &facts.hot_code, facts.instructions)?;
-    write_hot(out, "data", of_data, facts.hot_threshold, &facts.hot_data, facts.loads + facts.stores)
+    write_hot(out, facts, style, ("hot code", of_code, 0, facts.instructions))?;
+    write_hot(out, facts, style, ("hot data", of_data, 1, facts.loads + facts.stores))
+}
+
+/// Hot ranges as `sonde report` shows them: title, what shares are of, which ones, and how many events there were.
+fn write_hot(
+    out: &mut impl Write,
+    facts: &Facts,
+    style: Style,
+    (title, of, which, events): (&str, &str, usize, u64),
+) -> io::Result<()> {
+    if events == 0 {
+        return Ok(());
+    }
+    let sampled = if facts.unit == Unit::Picoseconds.word() { "; ± is sampling, 95 %" } else { "" };
+    let note = format!("{} or more of the {of}{sampled}", percent(facts.hot_threshold));
+    sonde_report::write_hot(out, title, &note, &facts.hot[which], facts.hot_threshold, style)
 }
 
 fn ending(exit: HowEnded) -> String {
@@ -167,41 +175,4 @@ fn children(facts: &Facts) -> String {
 /// A share with no more digits than it deserves.
 fn rounded(share: f64) -> String {
     percent((share * 10_000.0).round() / 10_000.0)
-}
-
-fn span(hot: &Hot) -> String {
-    if hot.region == SEVERAL {
-        return SEVERAL.into();
-    }
-    let end = if hot.lo == hot.hi { String::new() } else { format!("-{}", hot.hi) };
-    format!("{}+{}{end}", hot.region, hot.lo)
-}
-
-fn write_hot(
-    out: &mut impl Write,
-    what: &str,
-    of: &str,
-    threshold: f64,
-    hot: &[Hot],
-    whole: u64,
-) -> io::Result<()> {
-    if whole == 0 {
-        return Ok(());
-    }
-    if hot.is_empty() {
-        return writeln!(out, "\nhot {what}: no range has {} or more of the {of}", percent(threshold));
-    }
-    writeln!(out, "\nhot {what} ({} or more of the {of})", percent(threshold))?;
-    for h in hot.iter().take(MOST) {
-        let bar = "█".repeat((h.own_share * BAR).round() as usize);
-        // The JSON has the whole name.
-        let short =
-            |name: &String| h.place.replace(name.as_str(), &sonde_symbol::shorten(name, LONGEST_NAME));
-        let place = h.function.as_ref().map_or_else(|| h.place.clone(), short);
-        writeln!(out, "  {:5.1} %  {bar:20}  {:32}  {place}", h.own_share * 100.0, span(h))?;
-    }
-    match hot.len().saturating_sub(MOST) {
-        0 => Ok(()),
-        more => writeln!(out, "  and {more} more: --json shows all"),
-    }
 }

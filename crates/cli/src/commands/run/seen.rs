@@ -5,10 +5,12 @@ use sonde_analysis::{Analyses, Findings};
 use sonde_event::{Catalog, Count, Counts, Reader};
 use sonde_launch::Options;
 use sonde_rap::{Snapshot, Tree};
-use sonde_summary::{BurstTime, Kind, Missing, Summary, Trees, Unit};
+use sonde_report::view::HotView;
+use sonde_report::{Options as Shown, Subject};
+use sonde_summary::{BurstTime, Bursts, Kind, Missing, Ranges, Summary, Trees, Unit};
+use sonde_symbol::Symbols;
 
 use super::args::Args;
-use super::hot::{Hot, Namer};
 
 /// The reader of a run.
 pub enum Seen {
@@ -98,12 +100,19 @@ impl Found {
         self.summary().map_or(0, of)
     }
 
-    /// Hot code and hot data, the hottest first.
-    pub fn hot(&self, threshold: f64) -> (Vec<Hot>, Vec<Hot>) {
+    /// Bursts, as far as they were looked at.
+    pub fn bursts(&self) -> Bursts {
+        self.summary().map_or_else(Bursts::default, |summary| summary.bursts)
+    }
+
+    /// Hot code and hot data.
+    pub fn hot(&self, threshold: f64) -> (Vec<HotView>, Vec<HotView>) {
         let Some(summary) = self.summary() else { return (Vec::new(), Vec::new()) };
-        let mut namer = Namer::new(summary);
-        let code = one(summary, Kind::Code).map(|tree| namer.code(tree, threshold));
-        let data = loads_and_stores(summary).map(|tree| namer.data(&tree, threshold));
+        let subject = Subject::of(summary, &[], None);
+        let (mut symbols, shown) = (Symbols::new(), Shown { hot: threshold, ..Shown::default() });
+        let mut rows = |tree: &Ranges| sonde_report::hot(&subject, tree, &mut symbols, &shown).hot;
+        let code = summary.of(Kind::Code).map(&mut rows);
+        let data = loads_and_stores(summary).map(|tree| rows(&tree));
         (code.unwrap_or_default(), data.unwrap_or_default())
     }
 }
@@ -116,10 +125,12 @@ fn one(summary: &Summary, kind: Kind) -> Option<&Snapshot<u64>> {
 }
 
 /// Both together, or the one there is.
-fn loads_and_stores(summary: &Summary) -> Option<Snapshot<u64>> {
-    let (loads, stores) = (one(summary, Kind::LoadAddresses), one(summary, Kind::StoreAddresses));
+fn loads_and_stores(summary: &Summary) -> Option<Ranges> {
+    let (loads, stores) = (summary.of(Kind::LoadAddresses), summary.of(Kind::StoreAddresses));
     let (Some(loads), Some(stores)) = (loads, stores) else { return loads.or(stores).cloned() };
-    let mut tree = Tree::from_snapshot(loads.clone()).ok()?;
-    tree.merge(stores).ok()?;
-    Some(tree.snapshot())
+    let (Trees::One(first), Trees::One(second)) = (&loads.tree, &stores.tree) else { return None };
+    let mut tree = Tree::from_snapshot(first.clone()).ok()?;
+    tree.merge(second).ok()?;
+    let events = loads.events + stores.events;
+    Some(Ranges { events, tree: Trees::One(tree.snapshot()), ..loads.clone() })
 }
