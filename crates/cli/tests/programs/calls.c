@@ -1,4 +1,5 @@
-/* Calls whose number is known: prints the addresses of its functions, then makes them. */
+/* Calls whose number is known: prints the addresses of its functions, then makes them, and as many
+   more as its argument says. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
@@ -46,12 +47,13 @@ __attribute__((noinline)) static void work(void) {
     for (long i = 0; i < 30; i++) sink += rand();
 }
 
-int main(void) {
+int main(int argc, char **argv) {
     signal(SIGUSR1, handler);
     printf("leaf %p middle %p other %p recurse %p thrower %p handler %p work %p main %p\n", (void *)leaf,
            (void *)middle, (void *)other, (void *)recurse, (void *)thrower, (void *)handler, (void *)work,
            (void *)main);
     fflush(stdout);
     work();
+    for (long more = argc > 1 ? atol(argv[1]) : 0; more > 0; more--) middle(more);
     return 0;
 }
