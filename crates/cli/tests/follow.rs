@@ -69,6 +69,36 @@ fn children_that_are_not_recorded_are_counted() {
     }
 }
 
+/// Forks thousands of times, in calls that take long since there is memory to copy; then works alone.
+const FORKS: &str = r#"
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int main(void) {
+    size_t size = 32 << 20;
+    memset(malloc(size), 1, size);
+    for (int i = 0; i < 2000; i++) {
+        pid_t child = fork();
+        if (child == 0) _exit(0);
+        waitpid(child, 0, 0);
+    }
+    volatile unsigned sum = 0;
+    for (unsigned i = 0; i < 500000000; i++) sum += i;
+    return 0;
+}
+"#;
+
+#[test]
+fn a_program_that_forks_is_recorded_afterwards() {
+    let bench = Bench::new();
+    let program = bench.compile("forks", FORKS, &["-O1"]).display().to_string();
+    // A request to stop that falls into a fork must not be the last one. What comes after the forks is hundreds of bursts.
+    let (done, report) = bench.report(&["--trigger", "stops", "--period", "1ms"], &[&program]);
+    done.good();
+    assert!(report["bursts"].as_u64().unwrap() >= 50, "{report}");
+}
+
 #[test]
 fn without_children_nothing_is_said() {
     let bench = Bench::new();

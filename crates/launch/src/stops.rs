@@ -343,6 +343,11 @@ impl Stops {
                 Some(_) => {}
             }
         }
+        // The kernel forgets a request to stop when another report (of a fork, say) comes first: ask again, or the thread
+        // would count as asked for ever.
+        if event != EVENT_STOP && self.threads.get(&tid).is_some_and(|thread| thread.asked) {
+            let _ = ptrace(libc::PTRACE_INTERRUPT, tid, 0, 0);
+        }
         let deliver = if event == 0 { signal } else { 0 };
         let _ = ptrace(libc::PTRACE_CONT, tid, 0, deliver as usize);
         None
