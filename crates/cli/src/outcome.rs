@@ -1,6 +1,6 @@
 //! Exit statuses, the same for every subcommand: 0 done, 1 the result could not be written, 2 bad usage or bad input.
 //! `sonde trace check` ends with 1 if a trace cannot be true, `sonde doctor` if nothing can be recorded here. Commands
-//! that read a trace end with 3 if its file ends early; what is readable was given. Commands that run a program end as it
+//! that read a trace end with 3 if its file ends early or is damaged; what is readable was given. Commands that run a program end as it
 //! ended, or like a shell that could not start it: 127 not found, 126 not runnable.
 
 use std::io;
@@ -14,8 +14,8 @@ const CANNOT_WRITE: u8 = 1;
 /// Bad usage (clap uses 2 as well) or bad input.
 const BAD_INPUT: u8 = 2;
 
-/// A file was read as far as it goes, which is not to its end.
-const ENDS_EARLY: u8 = 3;
+/// Not all of a file could be read.
+const NOT_WHOLE: u8 = 3;
 
 /// The program exists but cannot be run.
 const NOT_RUNNABLE: u8 = 126;
@@ -49,7 +49,7 @@ pub struct Ended(pub Exit);
 
 impl std::fmt::Display for Ended {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{:?}", self.0)
+        write!(f, "the program {}", self.0)
     }
 }
 
@@ -105,6 +105,29 @@ impl std::fmt::Display for EndsEarly {
 
 impl std::error::Error for EndsEarly {}
 
+/// A trace of which some chunks cannot be read.
+#[derive(Debug)]
+pub struct Damaged {
+    pub file: PathBuf,
+    /// Damaged places in the file.
+    pub places: u64,
+    /// Errors in what its whole chunks hold.
+    pub errors: u64,
+}
+
+impl std::fmt::Display for Damaged {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Damaged { file, places, errors } = self;
+        let file = file.display();
+        write!(
+            f,
+            "{file}: damaged places: {places}, errors in what was recorded: {errors}; the rest was read"
+        )
+    }
+}
+
+impl std::error::Error for Damaged {}
+
 /// This machine lacks things that `sonde run` needs.
 #[derive(Debug)]
 pub struct NotUsable(pub usize);
@@ -148,8 +171,8 @@ pub fn exit_code(outcome: anyhow::Result<()>) -> ExitCode {
     if let Some(cause) = error.downcast_ref::<CannotRun>() {
         return ExitCode::from(cause.status());
     }
-    if error.is::<EndsEarly>() {
-        return ExitCode::from(ENDS_EARLY);
+    if error.is::<EndsEarly>() || error.is::<Damaged>() {
+        return ExitCode::from(NOT_WHOLE);
     }
     if error.is::<Inconsistent>() || error.is::<NotUsable>() {
         return ExitCode::FAILURE;

@@ -201,3 +201,10 @@ fn what_cannot_be_done_is_said() {
     fails(&["lab", "bursts", "--trace", "lines"], 2, "runs a program twice");
     fails(&["lab", "loops", "-o", "no/such/folder", "--", "./lab"], 2, "no/such/folder");
 }
+
+#[test]
+fn a_program_that_fails_is_noted_in_words() {
+    let done = bench().sonde(&["lab", "ranges", "--", "sh", "-c", "exit 3"]);
+    assert!(done.err.contains("note: the program ended with status 3\n"), "{}", done.err);
+    assert!(done.good().err.contains("hot"));
+}

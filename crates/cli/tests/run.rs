@@ -345,11 +345,31 @@ fn json_can_replace_the_report() {
 }
 
 #[test]
+fn a_mistyped_option_is_an_error_of_usage_not_a_program() {
+    let bench = Bench::new();
+    for command in [&["run"][..], &["trace", "record", "-o", "t"], &["lab", "loops"]] {
+        for option in ["--bogus", "-Z", "--bogus=3"] {
+            let done = bench.sonde(&[command, &[option, "--", "true"]].concat());
+            assert_eq!(done.status, Some(2), "{command:?}: {}", done.err);
+            let name = option.split('=').next().unwrap();
+            assert!(done.err.contains(&format!("unexpected argument '{name}")), "{command:?}: {}", done.err);
+        }
+    }
+    // What comes behind the name of the program is the program's own, whatever it looks like.
+    let own = ["-c", "printf '%s ' \"$@\"", "sh", "--quiet", "--bogus", "--", "-Z", "--help"];
+    for dashes in [&[][..], &["--"]] {
+        let done = bench.sonde(&[&["run", "--quiet"], dashes, &["sh"], &own].concat()).good();
+        assert_eq!(done.text(), "--quiet --bogus -- -Z --help ");
+    }
+}
+
+#[test]
 fn every_key_is_documented() {
     let bench = Bench::new();
     let (_, report) = bench.report(&["--policy", "always", "--hot", "1%"], &["gzip", "-c", "few"]);
     let page =
         std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/run-json.md")).unwrap();
+    assert_eq!((&report["format"], &report["version"]), (&"sonde-run".into(), &1.into()));
     let ranges = [&report["hot_code"][0], &report["hot_data"][0]];
     let nested = ["translation", "memory"].map(|key| &report[key]);
     let objects = [&report].into_iter().chain(ranges).chain(nested);

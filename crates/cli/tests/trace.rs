@@ -143,8 +143,18 @@ fn damage_is_found_and_the_rest_is_read() {
     let checked = bench.sonde(&["trace", "check", "bad"]);
     assert_eq!(checked.status, Some(1), "{}", checked.text());
     assert!(checked.text().contains("checksum"), "{}", checked.text());
-    let replayed = bench.sonde(&["trace", "replay", "bad"]).good();
-    assert!(replayed.err.contains("damaged at byte"), "{}", replayed.err);
+    let whole: serde_json::Value =
+        serde_json::from_slice(&bench.sonde(&["trace", "replay", "--json", "t"]).good().out).unwrap();
+    let replayed = bench.sonde(&["trace", "replay", "--json", "bad"]);
+    assert_eq!(replayed.status, Some(3), "{}", replayed.err);
+    assert!(replayed.err.contains("damaged: the chunk at byte"), "{}", replayed.err);
+    let rest: serde_json::Value = serde_json::from_slice(&replayed.out).unwrap();
+    let events = |counts: &serde_json::Value| counts["events"].as_u64().unwrap();
+    assert!(0 < events(&rest) && events(&rest) < events(&whole), "{rest} {whole}");
+    let info = bench.sonde(&["trace", "info", "bad"]);
+    assert_eq!(info.status, Some(3), "{}", info.err);
+    assert!(info.text().contains("damaged: the chunk at byte"), "{}", info.text());
+    assert!(info.err.contains("damaged places: 1"), "{}", info.err);
 }
 
 #[test]

@@ -268,7 +268,9 @@ fn preloaded_run(program: &Program) -> Finding {
         (Exit::Status(0), true) => {
             bad(subject, State::Limited, "the probe starts in `true`, preloaded: bursts only", advice)
         }
-        (exit, started) => missing(format!("`true` preloaded: {exit:?}, probe started: {started}")),
+        (exit, started) => {
+            missing(format!("`true` with the probe preloaded {exit}; probe started: {started}"))
+        }
     }
 }
 

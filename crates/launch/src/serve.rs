@@ -22,6 +22,17 @@ pub enum Exit {
     Signal(i32),
 }
 
+/// What the program did: a sentence without its subject.
+impl std::fmt::Display for Exit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Exit::Status(0) => write!(f, "ended"),
+            Exit::Status(status) => write!(f, "ended with status {status}"),
+            Exit::Signal(signal) => write!(f, "was ended by signal {signal}"),
+        }
+    }
+}
+
 /// What a run came to, besides what the reader saw.
 #[derive(Clone, Debug, Default)]
 pub struct Totals {

@@ -24,7 +24,7 @@ pub struct Args {
 #[derive(Subcommand, Debug)]
 enum Command {
     Record(Box<record::Args>),
-    /// Show what a trace holds, without decoding it; status 3 if its file ends early
+    /// Show what a trace holds, without decoding it; status 3 if its file ends early or is damaged
     Info {
         /// The trace
         file: PathBuf,

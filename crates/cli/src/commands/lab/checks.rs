@@ -90,7 +90,7 @@ fn timed(program: &Program, options: &Options) -> Result<Totals> {
     let session = Session::start(program, options).map_err(CannotRun)?;
     let served = session.serve(Outlets::default(), &mut |_| {});
     match served.exit {
-        Exit::Signal(signal) => bail!("the program was ended by signal {signal}"),
+        exit @ Exit::Signal(_) => bail!("the program {exit}"),
         Exit::Status(_) => Ok(served.totals),
     }
 }

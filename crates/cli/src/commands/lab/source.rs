@@ -26,7 +26,7 @@ pub struct Args {
     pub output: Option<PathBuf>,
     /// The program and its arguments; its output goes where it always goes
     #[arg(value_name = "PROG", required_unless_present = "trace", conflicts_with = "trace")]
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    #[arg(trailing_var_arg = true)]
     command: Vec<OsString>,
 }
 
@@ -77,7 +77,7 @@ impl Args {
         }
         match served.exit {
             Exit::Status(0) => {}
-            exit => eprintln!("sonde: note: the program ended with {exit:?}"),
+            exit => eprintln!("sonde: note: the program {exit}"),
         }
         Ok(Fed { name: name.to_string_lossy().into_owned(), decoder: served.decoder })
     }

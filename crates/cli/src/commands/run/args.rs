@@ -139,7 +139,8 @@ fn shown() -> Wanted {
 #[derive(clap::Args, Debug, Clone)]
 pub struct CommandLine {
     /// The program and its arguments
-    #[arg(value_name = "PROG", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    // Without values that begin with a hyphen: a mistyped option is not the name of a program.
+    #[arg(value_name = "PROG", required = true, trailing_var_arg = true)]
     pub words: Vec<OsString>,
 }
 

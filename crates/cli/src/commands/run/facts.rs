@@ -18,6 +18,9 @@ const SIGNAL_SECONDS: f64 = 20e-6;
 /// A finished run.
 #[derive(Debug, Serialize)]
 pub struct Facts {
+    /// What this JSON is, and its version.
+    pub format: &'static str,
+    pub version: u32,
     pub program: Vec<String>,
     pub path: String,
     pub exit: HowEnded,
@@ -182,6 +185,8 @@ impl Facts {
         let counts = known.counts;
         let always = known.policy == "always";
         Facts {
+            format: "sonde-run",
+            version: 1,
             program: known.program.args.iter().map(|a| a.to_string_lossy().into_owned()).collect(),
             path: known.program.path.display().to_string(),
             exit: match known.exit {

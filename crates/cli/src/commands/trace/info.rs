@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use sonde_event::maps::Mappings;
 use sonde_event::trace::{Chunk, End, Item, Meta};
 
-use super::open::{ends_early, open};
+use super::open::{damage, damaged, ends_early, open};
 use crate::outcome::CannotWrite;
 use crate::quantity::{grouped, size};
 
@@ -29,6 +29,7 @@ struct Info {
     streams: BTreeMap<u32, u64>,
     threads: BTreeMap<i32, u64>,
     troubles: Vec<String>,
+    damages: u64,
     cut_at: Option<u64>,
 }
 
@@ -46,7 +47,8 @@ pub fn run(file: &Path, mappings: bool) -> Result<()> {
     }
     let mut out = BufWriter::new(io::stdout().lock());
     info.write(&mut out, mappings).and_then(|()| out.flush()).map_err(CannotWrite)?;
-    Ok(whole?)
+    whole?;
+    Ok(damaged(file, info.damages, 0)?)
 }
 
 impl Info {
@@ -60,7 +62,10 @@ impl Info {
                 sum.plain += plain;
                 self.note(chunk, plain);
             }
-            Item::Damaged { at, what } => self.troubles.push(format!("damaged at byte {at}: {what}")),
+            Item::Damaged { at, what } => {
+                self.damages += 1;
+                self.troubles.push(damage(at, what));
+            }
             Item::Truncated { at } => self.cut_at = Some(at),
         }
     }

@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use sonde_event::Reader;
 use sonde_event::trace::{Replayed, TraceReader, replay};
 
-use crate::outcome::EndsEarly;
+use crate::outcome::{Damaged, EndsEarly};
 
 /// Opens a trace.
 pub fn open(path: &Path) -> Result<TraceReader<File>> {
@@ -23,8 +23,7 @@ pub fn play<R: Reader + ?Sized>(path: &Path, reader: &mut R) -> Result<Replayed>
 
 /// What is wrong with a trace, a sentence each; that it ends early is told by [`ends_early`].
 pub fn troubles(played: &Replayed) -> Vec<String> {
-    let mut troubles: Vec<String> =
-        played.damaged.iter().map(|(at, what)| format!("damaged at byte {at}: {what}")).collect();
+    let mut troubles: Vec<String> = played.damaged.iter().map(|(at, what)| damage(*at, what)).collect();
     let more = played.damages.saturating_sub(played.damaged.len() as u64);
     if more > 0 {
         troubles.push(format!("{more} more damaged places"));
@@ -42,6 +41,19 @@ pub fn troubles(played: &Replayed) -> Vec<String> {
         troubles.push(format!("{} chunks of too many processes were left out", played.left_out));
     }
     troubles
+}
+
+/// One of them: a place in the file.
+pub fn damage(at: u64, what: &str) -> String {
+    format!("damaged: the chunk at byte {at}: {what}")
+}
+
+/// Fails if something in the file could not be read.
+pub fn damaged(file: &Path, places: u64, errors: u64) -> Result<(), Damaged> {
+    if places == 0 && errors == 0 {
+        return Ok(());
+    }
+    Err(Damaged { file: file.to_owned(), places, errors })
 }
 
 /// Fails if the file ends before the recording does.

@@ -7,11 +7,11 @@ use anyhow::Result;
 use sonde_event::{Count, Counts};
 
 use super::dump::Dump;
-use super::open::{ends_early, play, troubles};
+use super::open::{damaged, ends_early, play, troubles};
 use crate::outcome::CannotWrite;
 use crate::quantity::grouped;
 
-/// Replay a trace: count what is in it, or print it; status 3 if its file ends early
+/// Replay a trace: count what is in it, or print it; status 3 if its file ends early or is damaged
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// The trace
@@ -48,7 +48,8 @@ pub fn run(args: &Args) -> Result<()> {
     for trouble in troubles(&played) {
         eprintln!("sonde: {}: {trouble}", args.file.display());
     }
-    Ok(ends_early(&args.file, played.chunks, played.truncated, played.end.is_some())?)
+    ends_early(&args.file, played.chunks, played.truncated, played.end.is_some())?;
+    Ok(damaged(&args.file, played.damages, played.errors)?)
 }
 
 fn write_counts(out: &mut impl Write, counts: &Counts, json: bool) -> io::Result<()> {
