@@ -14,10 +14,12 @@ mod measure;
 mod overhead;
 mod rap;
 mod reading;
+mod recording;
 mod sequitur;
 mod statistics;
 mod streams;
 mod stress;
+mod summarize;
 mod translate;
 mod workloads;
 
@@ -52,6 +54,10 @@ enum Command {
     ///
     /// Example: sonde-bench consumer --sonde target/release/sonde -- gzip -c FILE
     Consumer(consumer::Consumer),
+    /// Measure what each summary costs for a reference of the stream
+    ///
+    /// Example: sonde-bench summarize --what default --what all -- gzip -c FILE
+    Summarize(summarize::Summarize),
     /// Measure how fast Sequitur takes the references of programs; status 1 when the goal is missed
     ///
     /// Example: sonde-bench sequitur --sonde target/release/sonde
@@ -104,6 +110,7 @@ fn run(command: Command) -> Result<bool> {
         Command::Sequitur(rates) => return rates.run(),
         Command::Translate(translate) => return translate.run(),
         Command::Stress(stress) => return stress.run(),
+        Command::Summarize(summarize) => summarize.run()?,
         Command::Overhead(overhead) => overhead.run()?,
         Command::Counts(counts) => counts.run()?,
         Command::Inputs { folder, scale } => {
