@@ -96,10 +96,8 @@ impl Summarize {
             let each: Vec<f64> = seconds.iter().map(|s| s * 1e9 / references.max(1) as f64).collect();
             if let Some(s) = spread(&each) {
                 let per_insn = s.median * references as f64 / counts.instructions.max(1) as f64;
-                page += &format!(
-                    "| {name} | {:.1} | {:.1} | {:.1} | {per_insn:.1} |\n",
-                    s.median, s.low, s.high
-                );
+                page +=
+                    &format!("| {name} | {:.1} | {:.1} | {:.1} | {per_insn:.1} |\n", s.median, s.low, s.high);
             }
         }
         host::keep(&self.output, &page)

@@ -78,33 +78,42 @@ impl Cache {
     /// Reads `size` bytes; 0 counts as 1.
     #[inline]
     pub fn load(&mut self, address: u64, size: u64) -> Found {
-        let found = self.access(address, size);
-        let s = &mut self.statistics;
-        s.loads += 1;
-        s.first_load_misses += u64::from(found > Found::First);
-        s.second_load_misses += u64::from(found == Found::Memory);
-        found
+        self.refer(true, address, size)
     }
 
     /// Writes `size` bytes; 0 counts as 1.
     #[inline]
     pub fn store(&mut self, address: u64, size: u64) -> Found {
-        let found = self.access(address, size);
-        let s = &mut self.statistics;
-        s.stores += 1;
-        s.first_store_misses += u64::from(found > Found::First);
-        s.second_store_misses += u64::from(found == Found::Memory);
-        found
+        self.refer(false, address, size)
     }
 
+    /// Reads or writes `size` bytes. Which of both cannot be predicted, so no branch depends on it unless something is
+    /// missed.
     #[inline]
-    fn access(&mut self, address: u64, size: u64) -> Found {
-        let (line, last) =
-            (self.first.line(address), self.first.line(address.saturating_add(size.max(1) - 1)));
-        if line == last && self.first.is_newest(line) {
+    pub fn refer(&mut self, is_load: bool, address: u64, size: u64) -> Found {
+        self.statistics.loads += u64::from(is_load);
+        self.statistics.stores += u64::from(!is_load);
+        let line = self.first.line(address);
+        let last = self.first.line(address.saturating_add(size.max(1) - 1));
+        if line == last && (self.first.is_newest(line) || self.first.touch(line)) {
             return Found::First;
         }
-        self.access_lines(line, last)
+        self.miss(is_load, line, last)
+    }
+
+    /// A reference that touches several lines, or one that was just brought into the first level.
+    #[inline(never)]
+    fn miss(&mut self, is_load: bool, line: u64, last: u64) -> Found {
+        let found = if line == last { self.access_second(line) } else { self.access_lines(line, last) };
+        let s = &mut self.statistics;
+        let (first, second) = if is_load {
+            (&mut s.first_load_misses, &mut s.second_load_misses)
+        } else {
+            (&mut s.first_store_misses, &mut s.second_store_misses)
+        };
+        *first += u64::from(found > Found::First);
+        *second += u64::from(found == Found::Memory);
+        found
     }
 
     fn access_lines(&mut self, line: u64, last: u64) -> Found {
@@ -113,9 +122,11 @@ impl Cache {
     }
 
     fn access_line(&mut self, line: u64) -> Found {
-        if self.first.touch(line) {
-            return Found::First;
-        }
+        if self.first.touch(line) { Found::First } else { self.access_second(line) }
+    }
+
+    /// A line of the first level that was not there.
+    fn access_second(&mut self, line: u64) -> Found {
         let line = self.second.line(self.first.address(line));
         if self.second.touch(line) {
             return Found::Second;

@@ -48,12 +48,15 @@ impl Lines {
     #[inline]
     pub fn touch(&mut self, line: u64) -> bool {
         let start = (line & self.mask) as usize * self.ways;
-        let set = &mut self.lines[start..start + self.ways];
-        let place = set.iter().position(|&held| held == line);
-        let last = place.unwrap_or(set.len() - 1);
-        set.copy_within(..last, 1);
-        set[0] = line;
-        place.is_some()
+        // Each line moves one place back until the one in use is met, mostly near the front.
+        let mut moving = line;
+        for held in &mut self.lines[start..start + self.ways] {
+            moving = std::mem::replace(held, moving);
+            if moving == line {
+                return true;
+            }
+        }
+        false
     }
 
     /// Bytes that such a level uses.

@@ -49,7 +49,9 @@ pub struct CallsReader {
     limits: Limits,
     /// What a burst stands for; each of its instructions weighs the same share of it. None: every instruction weighs 1.
     burst_weight: Option<u64>,
-    bursts: FxHashMap<i32, Burst>,
+    /// Bursts of all threads but the one that was read last.
+    others: FxHashMap<i32, Burst>,
+    current: Option<(i32, Burst)>,
     steps: Vec<Option<Box<Steps>>>,
     paths: Vec<Tally>,
     kept: Kept,
@@ -62,7 +64,8 @@ impl CallsReader {
         CallsReader {
             limits,
             burst_weight,
-            bursts: FxHashMap::default(),
+            others: FxHashMap::default(),
+            current: None,
             steps: Vec::new(),
             paths: Vec::new(),
             kept: Kept::new(limits.contexts, limits.pairs),
@@ -77,7 +80,8 @@ impl CallsReader {
 
     /// Bytes used.
     pub fn memory_bytes(&self) -> usize {
-        let deeds: usize = self.bursts.values().map(|b| b.deeds.capacity() * size_of::<Deed>()).sum();
+        let bursts = self.others.values().chain(self.current.as_ref().map(|current| &current.1));
+        let deeds: usize = bursts.map(|b| b.deeds.capacity() * size_of::<Deed>()).sum();
         let map = size_of::<((u64, u64), Tally)>();
         let maps = self.kept.pairs.capacity() + self.kept.functions.capacity() + self.kept.carried.capacity();
         deeds
@@ -101,42 +105,67 @@ impl CallsReader {
         }
     }
 
+    /// Makes the burst of a thread the current one.
+    #[inline]
+    fn turn_to(&mut self, tid: i32) -> &mut Burst {
+        if self.current.as_ref().is_none_or(|current| current.0 != tid) {
+            let burst = self.others.remove(&tid).unwrap_or_default();
+            if let Some((older, burst)) = self.current.replace((tid, burst)) {
+                self.others.insert(older, burst);
+            }
+        }
+        &mut self.current.get_or_insert_with(|| (tid, Burst::default())).1
+    }
+
     fn note(&mut self, tid: i32, deed: Deed, instructions: u64) {
-        let burst = self.bursts.entry(tid).or_default();
+        if self.burst_weight.is_none() {
+            self.turn_to(tid);
+            return self.go_through(deed, 1);
+        }
+        let burst = self.turn_to(tid);
         burst.instructions += instructions;
         burst.deeds.push(deed);
-        let most = if self.burst_weight.is_some() { self.limits.passes } else { 1 };
-        if burst.deeds.len() >= most {
-            self.kept.totals.split_bursts += u64::from(self.burst_weight.is_some());
+        if burst.deeds.len() >= self.limits.passes {
+            self.kept.totals.split_bursts += 1;
             self.settle(tid);
+        }
+    }
+
+    /// What the current thread did.
+    #[inline]
+    fn go_through(&mut self, deed: Deed, weight: u64) {
+        let Some((_, Burst { thread, .. })) = &mut self.current else { return };
+        match deed {
+            Deed::Passed(exit) => {
+                let Some(Some(steps)) = self.steps.get(exit as usize) else { return };
+                self.paths[exit as usize].add(weight);
+                self.kept.pass(thread, steps, weight);
+            }
+            Deed::CutShort { pc, insns } => self.kept.cut_short(thread, pc, insns, weight),
+            Deed::Interrupted => thread.interrupt(),
+            Deed::Resumed => thread.resume(),
         }
     }
 
     /// Goes through what a thread did since the last time, now that it can be weighed.
     fn settle(&mut self, tid: i32) {
-        let Some(burst) = self.bursts.get_mut(&tid) else { return };
+        let burst = self.turn_to(tid);
         let instructions = std::mem::take(&mut burst.instructions);
+        let mut deeds = std::mem::take(&mut burst.deeds);
         let weight = self.burst_weight.map_or(1, |weight| (weight / instructions.max(1)).max(1));
-        for deed in &burst.deeds {
-            let thread = &mut burst.thread;
-            match *deed {
-                Deed::Passed(exit) => {
-                    let Some(Some(steps)) = self.steps.get(exit as usize) else { continue };
-                    self.paths[exit as usize].add(weight);
-                    self.kept.pass(thread, steps, weight);
-                }
-                Deed::CutShort { pc, insns } => self.kept.cut_short(thread, pc, insns, weight),
-                Deed::Interrupted => thread.interrupt(),
-                Deed::Resumed => thread.resume(),
-            }
-        }
-        burst.deeds.clear();
+        deeds.drain(..).for_each(|deed| self.go_through(deed, weight));
+        self.turn_to(tid).deeds = deeds;
+    }
+
+    fn settle_all(&mut self) {
+        let current = self.current.as_ref().map(|current| current.0);
+        let threads: Vec<i32> = self.others.keys().copied().chain(current).collect();
+        threads.into_iter().for_each(|tid| self.settle(tid));
     }
 
     /// What was seen.
     pub fn finish(mut self) -> CallProfile {
-        let threads: Vec<i32> = self.bursts.keys().copied().collect();
-        threads.into_iter().for_each(|tid| self.settle(tid));
+        self.settle_all();
         let mut profile = self.kept.totals;
         let mut regions: FxHashMap<u64, Region> = FxHashMap::default();
         let mut backward: FxHashMap<u64, Backward> = FxHashMap::default();
@@ -182,8 +211,7 @@ impl Reader for CallsReader {
     fn begin(&mut self, begin: &Begin) {
         self.settle(begin.tid);
         let context = self.kept.contexts.enter(ROOT, begin.pc, true);
-        let burst = self.bursts.entry(begin.tid).or_default();
-        burst.thread = Thread::at(context);
+        self.turn_to(begin.tid).thread = Thread::at(context);
         self.kept.totals.bursts += 1;
     }
 
@@ -203,7 +231,7 @@ impl Reader for CallsReader {
     fn end(&mut self, end: &End) {
         self.settle(end.tid);
         // A thread that is gone must not be kept for ever.
-        self.bursts.remove(&end.tid);
+        self.current = None;
     }
 
     fn syscall(&mut self, syscall: &Syscall) {
@@ -217,9 +245,9 @@ impl Reader for CallsReader {
     }
 
     fn gap(&mut self) {
-        let threads: Vec<i32> = self.bursts.keys().copied().collect();
-        threads.into_iter().for_each(|tid| self.settle(tid));
-        self.bursts.clear();
+        self.settle_all();
+        self.others.clear();
+        self.current = None;
         self.kept.totals.gaps += 1;
     }
 }

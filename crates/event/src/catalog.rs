@@ -1,9 +1,10 @@
 //! The static side: superblocks, their blocks, and the paths that can be taken through them.
 
 use crate::error::StreamError;
+use crate::plain::PlainRecipe;
 use crate::recipe::Recipe;
 use sonde_wire::descriptor::{HEAD_WORDS, Head};
-use sonde_x64::memory::Reference;
+use sonde_x64::memory::{Access, Reference, Value};
 use sonde_x64::plan::{Detail, ExitKind, Insn, Limits, NoSink, Plan, Planner};
 
 /// A basic block: instructions up to and including a branch.
@@ -38,6 +39,8 @@ pub struct Path {
     pub target: u64,
     /// Loads among the references (repeated ones count once).
     pub loads: u16,
+    /// Loads among them whose value is not recorded.
+    pub unknown_loads: u16,
 }
 
 /// A superblock with everything that is known about it.
@@ -61,6 +64,8 @@ pub struct Superblock {
     pub has_special: bool,
     /// The references again, as they are computed.
     pub(crate) recipes: Vec<Recipe>,
+    /// And once more, if all of them are plain.
+    pub(crate) plain: Vec<PlainRecipe>,
 }
 
 /// All superblocks seen, and the paths by exit number.
@@ -110,6 +115,7 @@ impl Catalog {
                 + s.insns.capacity() * size_of::<Insn>()
                 + s.blocks.capacity() * size_of::<Block>()
                 + s.refs.capacity() * (size_of::<Reference>() + size_of::<Recipe>())
+                + s.plain.capacity() * size_of::<PlainRecipe>()
         };
         paths + self.superblocks.iter().map(of).sum::<usize>()
     }
@@ -160,9 +166,7 @@ impl Catalog {
         for (i, exit) in plan.exits.iter().enumerate() {
             let last = i + 1 == plan.exits.len();
             let kind = if last { kind_from(head.last_kind).unwrap_or(exit.kind) } else { exit.kind };
-            let loads = plan.refs[..exit.refs as usize]
-                .iter()
-                .filter(|r| r.access == sonde_x64::memory::Access::Load);
+            let (loads, unknown_loads) = count_loads(&plan.refs[..exit.refs as usize]);
             self.paths[head.first_exit as usize + i] = Some(Path {
                 superblock: index as u32,
                 kind,
@@ -171,7 +175,8 @@ impl Catalog {
                 refs: exit.refs,
                 words: exit.words,
                 target: exit.target,
-                loads: loads.count() as u16,
+                loads,
+                unknown_loads,
             });
         }
         self.superblocks.push(Superblock {
@@ -180,6 +185,7 @@ impl Catalog {
             exits: head.exits,
             generation: head.generation,
             has_special: plan.refs.iter().any(special),
+            plain: PlainRecipe::all(&plan.refs, &plan.insns),
             recipes: plan.refs.iter().map(|r| Recipe::new(r, &plan.insns)).collect(),
             insns: plan.insns,
             blocks,
@@ -187,6 +193,13 @@ impl Catalog {
         });
         Ok(())
     }
+}
+
+/// Loads, and those of them whose value is not recorded.
+pub(crate) fn count_loads(refs: &[Reference]) -> (u16, u16) {
+    let loads = refs.iter().filter(|r| r.access == Access::Load);
+    let unknown = loads.clone().filter(|r| r.value == Value::Unknown);
+    (loads.count() as u16, unknown.count() as u16)
 }
 
 fn special(r: &Reference) -> bool {

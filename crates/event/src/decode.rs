@@ -1,6 +1,6 @@
 //! From logged words to the stream.
 
-use crate::catalog::{Catalog, Path};
+use crate::catalog::{Catalog, Path, count_loads};
 use crate::error::StreamError;
 use crate::reader::{Begin, End, Reader, Run, Signal, Syscall};
 use sonde_wire::marker::{self, Cause, Kind};
@@ -166,13 +166,14 @@ impl Decoder {
         let path = self.catalog.path(exit).ok_or(unknown.clone())?;
         let superblock = self.catalog.superblock(path.superblock).ok_or(unknown)?;
         let done = done.min(superblock.insns.len() as u16);
-        let refs = superblock.refs.iter().take_while(|r| r.insn < done);
-        let loads = refs.clone().filter(|r| r.access == sonde_x64::memory::Access::Load).count() as u16;
+        let refs = superblock.refs.iter().take_while(|r| r.insn < done).count();
+        let (loads, unknown_loads) = count_loads(&superblock.refs[..refs]);
         let path = Path {
             insns: done,
             blocks: superblock.blocks.iter().filter(|b| b.first < done).count() as u16,
-            refs: refs.count() as u16,
+            refs: refs as u16,
             loads,
+            unknown_loads,
             words: record.len() as u16,
             kind: sonde_x64::plan::ExitKind::Native,
             target: superblock.insns.get(done as usize).map_or(0, |i| i.pc),

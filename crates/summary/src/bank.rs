@@ -1,7 +1,8 @@
 //! The trees that grow from batches, each apart from the others, so that threads can share them out.
 
 use crate::batch::{BATCH, Batch, Event};
-use crate::columns::{Columns, key, pair};
+use crate::columns::{Column, pair, repeated_key};
+use crate::combine::Combined;
 use crate::config::{Config, Shares};
 use crate::kind::Kind;
 use sonde_cache::{Cache, Found, Statistics};
@@ -13,33 +14,26 @@ pub(crate) struct Growing<K: Key> {
     pub tree: Tree<K>,
     /// Events added, whatever they weigh.
     pub events: u64,
-    /// Keys put together with their weights.
-    entries: Vec<(K, u64)>,
+    combined: Combined<K>,
 }
 
-impl<K: Key + Ord> Growing<K> {
+impl<K: Key> Growing<K> {
     fn new(kind: Kind, config: &Config, bytes: usize) -> Result<Growing<K>, ConfigError> {
         let mut parameters = sonde_rap::Config::new().eps(config.eps).max_memory(bytes);
         if let Some(time) = &config.burst_time {
             // As with single events, a tree has some thousand of them before it is looked through for the first time.
             parameters = parameters.first_merge(time.picoseconds().max(1));
         }
-        Ok(Growing { kind, tree: Tree::new(parameters)?, events: 0, entries: Vec::new() })
+        Ok(Growing { kind, tree: Tree::new(parameters)?, events: 0, combined: Combined::default() })
     }
 
-    /// Adds keys of the same weight. They are put in order if they have one.
-    fn grow(&mut self, keys: &mut [K], weight: u64) {
+    /// Adds keys of the same weight.
+    fn grow(&mut self, keys: &[K], weight: u64) {
         self.events += keys.len() as u64;
         if weight == 1 {
             return self.tree.add_slice(keys);
         }
-        // A burst is mostly loops: to put equal keys together first is cheaper than to send each down the tree.
-        keys.sort_unstable();
-        self.entries.clear();
-        for run in keys.chunk_by(|a, b| a == b) {
-            self.entries.push((run[0], weight.saturating_mul(run.len() as u64)));
-        }
-        self.tree.add_weighted_slice(&self.entries);
+        self.tree.add_weighted_slice(self.combined.weigh(keys, weight));
     }
 
     /// Adds one key that counts `times`.
@@ -49,7 +43,7 @@ impl<K: Key + Ord> Growing<K> {
     }
 
     fn memory_bytes(&self) -> usize {
-        self.tree.memory_bytes() + self.entries.capacity() * size_of::<(K, u64)>()
+        self.tree.memory_bytes() + self.combined.memory_bytes()
     }
 }
 
@@ -66,13 +60,8 @@ impl Misses {
     fn take(&mut self, events: &[Event], weight: u64) {
         self.values.iter_mut().for_each(Vec::clear);
         for event in events.iter().filter(|event| event.is(Event::ADDRESS)) {
-            let size = u64::from(event.size);
-            if !event.is(Event::LOAD) {
-                self.cache.store(event.data, size);
-                continue;
-            }
-            let found = self.cache.load(event.data, size);
-            if found > Found::First && event.is(Event::VALUE) {
+            let found = self.cache.refer(event.is(Event::LOAD), event.data, event.size.into());
+            if found > Found::First && event.is(Event::LOAD | Event::VALUE) {
                 self.values[0].push(event.value);
                 if found == Found::Memory {
                     self.values[1].push(event.value);
@@ -94,7 +83,10 @@ pub(crate) struct Bank {
     one: Vec<Growing<u64>>,
     two: Vec<Growing<[u64; 2]>>,
     misses: Option<Misses>,
-    columns: Columns,
+    column: Column<u64>,
+    pairs: Column<[u64; 2]>,
+    /// Events that count more than once.
+    repeated: Vec<Event>,
 }
 
 /// What a bank grew.
@@ -136,7 +128,7 @@ impl Bank {
         }
         if let Some(edges) = self.two.iter_mut().find(|growing| growing.kind == Kind::Edges) {
             for part in batch.edges.chunks(BATCH) {
-                edges.grow(&mut part.to_vec(), batch.weight);
+                edges.grow(part, batch.weight);
             }
         }
         if let Some(code) = self.one.iter_mut().find(|growing| growing.kind == Kind::Code) {
@@ -145,19 +137,20 @@ impl Bank {
     }
 
     fn take_events(&mut self, events: &[Event], weight: u64) {
-        self.columns.sort_out(events);
+        self.repeated.clear();
+        self.repeated.extend(events.iter().filter(|event| event.is(Event::REPEATED)));
         for growing in &mut self.one {
             let kind = growing.kind;
-            growing.grow(self.columns.one(kind), weight);
-            for event in &self.columns.repeated {
-                if let Some(key) = key(kind, event) {
+            growing.grow(self.column.of(kind, events), weight);
+            for event in &self.repeated {
+                if let Some(key) = repeated_key(kind, event) {
                     growing.add(key, event.times.into(), weight);
                 }
             }
         }
         if let Some(pairs) = self.two.iter_mut().find(|growing| growing.kind == Kind::CodeData) {
-            pairs.grow(self.columns.pairs(), weight);
-            self.columns.repeated.iter().for_each(|e| pairs.add(pair(e), e.times.into(), weight));
+            pairs.grow(self.pairs.pairs(events), weight);
+            self.repeated.iter().for_each(|e| pairs.add(pair(e), e.times.into(), weight));
         }
         if let Some(misses) = &mut self.misses {
             misses.take(events, weight);
@@ -173,7 +166,8 @@ impl Bank {
             let values: usize = misses.values.iter().map(|values| values.capacity() * 8).sum();
             misses.cache.memory_bytes() + values + trees.map(Growing::memory_bytes).sum::<usize>()
         });
-        one + two + misses + self.columns.memory_bytes()
+        let repeated = self.repeated.capacity() * size_of::<Event>();
+        one + two + misses + self.column.memory_bytes() + self.pairs.memory_bytes() + repeated
     }
 
     /// The trees as they are.

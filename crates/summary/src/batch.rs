@@ -1,6 +1,8 @@
 //! What goes from the reader of the stream to the trees: references with all that any tree wants to know of them, many
 //! at a time.
 
+use sonde_event::PlainKind;
+
 /// References in a full batch: what is under way stays in the second-level cache.
 pub(crate) const BATCH: usize = 1 << 12;
 
@@ -23,13 +25,13 @@ pub(crate) struct Event {
 
 impl Event {
     /// A load, not a store.
-    pub const LOAD: u16 = 1;
+    pub const LOAD: u16 = PlainKind::LOAD;
     /// The value is known.
-    pub const VALUE: u16 = 2;
-    /// A load of zero.
-    pub const ZERO: u16 = 4;
-    /// The value is narrower than its operand.
-    pub const NARROW: u16 = 8;
+    pub const VALUE: u16 = PlainKind::VALUE;
+    /// The value has more than 8 bytes, and some that are not in `value` are not zero.
+    pub const MORE: u16 = 4;
+    /// It counts more than once.
+    pub const REPEATED: u16 = 8;
     /// It has an address.
     pub const ADDRESS: u16 = 16;
 

@@ -1,108 +1,108 @@
-//! The references of a batch sorted out by what each tree wants of them, in one pass.
+//! What a tree wants of the references of a batch: one pass for each kind, and only for the kinds that are wanted.
 
 use crate::batch::Event;
 use crate::kind::Kind;
+use crate::reference::is_narrow;
 
 /// Code by data is kept by lines of this size: pairs are many, and hot ones reach over whole lines.
 const LINE: u64 = 64;
 
-/// Keys of a batch.
-#[derive(Default)]
-pub(crate) struct Columns {
-    /// Loads, stores, load values, zero loads, narrow operands.
-    one: [Vec<u64>; 5],
-    lengths: [usize; 5],
-    pairs: Vec<[u64; 2]>,
-    pairs_length: usize,
-    /// Events that count more than once.
-    pub repeated: Vec<Event>,
+/// Keys that were picked out of a batch last.
+pub(crate) struct Column<K> {
+    keys: Vec<K>,
 }
 
-const KINDS: [Kind; 5] =
-    [Kind::LoadAddresses, Kind::StoreAddresses, Kind::LoadValues, Kind::ZeroLoads, Kind::NarrowPcs];
-
-/// The flags that must hold for a kind, those that must not, and what its key is.
-const fn rule(kind: Kind) -> (u16, u16) {
-    match kind {
-        Kind::LoadAddresses => (Event::LOAD | Event::ADDRESS, 0),
-        Kind::StoreAddresses => (Event::ADDRESS, Event::LOAD),
-        Kind::LoadValues => (Event::LOAD | Event::VALUE, 0),
-        Kind::ZeroLoads => (Event::ZERO | Event::ADDRESS, 0),
-        _ => (Event::NARROW, 0),
+impl<K> Default for Column<K> {
+    fn default() -> Column<K> {
+        Column { keys: Vec::new() }
     }
 }
 
-/// The key that a tree of one dimension wants of an event, if it wants it.
-pub(crate) fn key(kind: Kind, event: &Event) -> Option<u64> {
-    let (must, must_not) = rule(kind);
-    (KINDS.contains(&kind) && event.flags & (must | must_not) == must).then_some(match kind {
-        Kind::LoadValues => event.value,
-        Kind::NarrowPcs => event.pc,
-        _ => event.data,
-    })
+impl<K: Copy + Default> Column<K> {
+    /// The keys of the events that belong to a kind. Whether one does cannot be predicted: each key is written, and kept
+    /// or not.
+    #[inline(always)]
+    fn pick(
+        &mut self,
+        events: &[Event],
+        key: impl Fn(&Event) -> K,
+        belongs: impl Fn(&Event) -> bool,
+    ) -> &mut [K] {
+        if self.keys.len() < events.len() {
+            self.keys.resize(events.len(), K::default());
+        }
+        let mut length = 0;
+        for event in events {
+            self.keys[length] = key(event);
+            length += usize::from(belongs(event));
+        }
+        &mut self.keys[..length]
+    }
+
+    /// Bytes used.
+    pub fn memory_bytes(&self) -> usize {
+        self.keys.capacity() * size_of::<K>()
+    }
+}
+
+impl Column<u64> {
+    /// The keys that a tree of one dimension wants, of events that count once.
+    pub fn of(&mut self, kind: Kind, events: &[Event]) -> &mut [u64] {
+        let flags = |event: &Event, must: u16, must_not: u16| event.flags & (must | must_not) == must;
+        match kind {
+            Kind::LoadAddresses => {
+                let is = |e: &Event| flags(e, Event::LOAD | Event::ADDRESS, Event::REPEATED);
+                self.pick(events, |e| e.data, is)
+            }
+            Kind::StoreAddresses => {
+                let is = |e: &Event| flags(e, Event::ADDRESS, Event::LOAD | Event::REPEATED);
+                self.pick(events, |e| e.data, is)
+            }
+            Kind::LoadValues => {
+                let is = |e: &Event| flags(e, Event::LOAD | Event::VALUE, Event::REPEATED);
+                self.pick(events, |e| e.value, is)
+            }
+            Kind::ZeroLoads => self.pick(events, |e| e.data, |e| is_zero_load(e)),
+            Kind::NarrowPcs => self.pick(events, |e| e.pc, |e| is_narrow_value(e)),
+            _ => &mut [],
+        }
+    }
+}
+
+impl Column<[u64; 2]> {
+    /// The pairs of code and data, of events that count once.
+    pub fn pairs(&mut self, events: &[Event]) -> &mut [[u64; 2]] {
+        let must_not = Event::REPEATED;
+        self.pick(events, pair, |e| e.flags & (Event::ADDRESS | must_not) == Event::ADDRESS)
+    }
+}
+
+#[inline(always)]
+fn is_zero_load(event: &Event) -> bool {
+    let must = Event::LOAD | Event::VALUE | Event::ADDRESS;
+    let must_not = Event::MORE | Event::REPEATED;
+    (event.flags & (must | must_not) == must) & (event.value == 0)
+}
+
+#[inline(always)]
+fn is_narrow_value(event: &Event) -> bool {
+    let known = event.flags & (Event::VALUE | Event::REPEATED) == Event::VALUE;
+    known & is_narrow(event.value, event.size)
+}
+
+/// The key that a tree of one dimension wants of an event that counts more than once, if it wants it. Its values are not
+/// known.
+pub(crate) fn repeated_key(kind: Kind, event: &Event) -> Option<u64> {
+    let wanted = match kind {
+        Kind::LoadAddresses => event.is(Event::LOAD | Event::ADDRESS),
+        Kind::StoreAddresses => event.is(Event::ADDRESS) && !event.is(Event::LOAD),
+        _ => false,
+    };
+    wanted.then_some(event.data)
 }
 
 /// The pair of code and data.
 #[inline(always)]
 pub(crate) fn pair(event: &Event) -> [u64; 2] {
     [event.pc, event.data / LINE * LINE]
-}
-
-impl Columns {
-    /// Takes the references of a batch.
-    pub fn sort_out(&mut self, events: &[Event]) {
-        self.repeated.clear();
-        let room = events.len();
-        if self.pairs.len() < room {
-            self.pairs.resize(room, [0; 2]);
-            self.one.iter_mut().for_each(|column| column.resize(room, 0));
-        }
-        let mut lengths = [0; 5];
-        let mut pairs_length = 0;
-        let [loads, stores, values, zeros, narrow] = &mut self.one;
-        let pairs = &mut self.pairs;
-        for event in events {
-            if event.times != 1 {
-                self.repeated.push(*event);
-                continue;
-            }
-            // Whether an event belongs to a column cannot be predicted: each key is written, and kept or not.
-            let belongs = |kind| {
-                let (must, must_not) = rule(kind);
-                usize::from(event.flags & (must | must_not) == must)
-            };
-            loads[lengths[0]] = event.data;
-            lengths[0] += belongs(Kind::LoadAddresses);
-            stores[lengths[1]] = event.data;
-            lengths[1] += belongs(Kind::StoreAddresses);
-            values[lengths[2]] = event.value;
-            lengths[2] += belongs(Kind::LoadValues);
-            zeros[lengths[3]] = event.data;
-            lengths[3] += belongs(Kind::ZeroLoads);
-            narrow[lengths[4]] = event.pc;
-            lengths[4] += belongs(Kind::NarrowPcs);
-            pairs[pairs_length] = pair(event);
-            pairs_length += usize::from(event.is(Event::ADDRESS));
-        }
-        (self.lengths, self.pairs_length) = (lengths, pairs_length);
-    }
-
-    /// The keys of a kind of one dimension.
-    pub fn one(&mut self, kind: Kind) -> &mut [u64] {
-        match KINDS.iter().position(|k| *k == kind) {
-            Some(i) => &mut self.one[i][..self.lengths[i]],
-            None => &mut [],
-        }
-    }
-
-    /// The pairs of code and data.
-    pub fn pairs(&mut self) -> &mut [[u64; 2]] {
-        &mut self.pairs[..self.pairs_length]
-    }
-
-    /// Bytes used.
-    pub fn memory_bytes(&self) -> usize {
-        let one: usize = self.one.iter().map(|column| column.capacity() * 8).sum();
-        one + self.pairs.capacity() * 16 + self.repeated.capacity() * size_of::<Event>()
-    }
 }

@@ -90,8 +90,8 @@ impl Config {
         let has_cache = self.what.has(Kind::Dl1MissValues) || self.what.has(Kind::Dl2MissValues);
         let cache = if has_cache { sonde_cache::Cache::bytes(&self.cache) } else { 0 };
         let trees: usize = self.what.kinds().iter().map(|kind| kind.domains().len()).sum();
-        // Keys of a batch and the same put together, for every tree; the batch; the places.
-        let fixed = cache + trees * BATCH * 24 + 2 * batch + (128 << 10);
+        // Keys of a batch; tables in which equal ones are put together, for every tree; the batch; the places.
+        let fixed = cache + trees * BATCH * 36 + BATCH * 24 + 2 * batch + (128 << 10);
         let queued = self.consumers.max(1) * (1 + UNDER_WAY) * batch;
         let least = fixed + (trees * LEAST_TREE * 8 / 5).max(queued * 8);
         if self.max_memory < least {

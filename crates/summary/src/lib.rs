@@ -34,6 +34,7 @@ mod batch;
 mod bursts;
 mod code;
 mod columns;
+mod combine;
 mod config;
 mod crew;
 mod error;

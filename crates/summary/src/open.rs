@@ -69,6 +69,16 @@ impl Open {
         }
     }
 
+    /// Keeps several.
+    #[inline]
+    pub fn extend(&mut self, events: impl ExactSizeIterator<Item = Event>, cap: usize, random: &mut Random) {
+        if self.keep_one_in == 1 && self.batch.events.len() + events.len() < cap {
+            self.batch.events.extend(events);
+        } else {
+            events.for_each(|event| self.push(event, cap, random));
+        }
+    }
+
     /// Of each group of `keep_one_in` references a random one is kept: which part of a loop is seen must not depend on
     /// how many references a round has.
     fn is_its_turn(&mut self, random: &mut Random) -> bool {

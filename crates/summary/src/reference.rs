@@ -1,7 +1,7 @@
 //! From a reference of the stream to events.
 
 use crate::batch::Event;
-use sonde_event::{Access, Ref};
+use sonde_event::{Access, PlainRef, Ref};
 
 /// Repeated string instructions count once for each line of this size that they touch: about what the widest moves of a
 /// program would count for the same work. One event per repetition (a byte each in `rep movsb`) would let a single copy
@@ -14,31 +14,40 @@ const MOST_EVENTS: u64 = 256;
 /// tells nothing; wider ones hold several numbers.
 const NARROW_BITS: u32 = 16;
 
-/// What a reference is, its address and value aside.
+/// What a reference is, its address and value aside; `more` tells whether a value of more than 8 bytes has something
+/// outside the lowest 8.
 #[inline(always)]
-pub(crate) fn flags(r: &Ref, wide: impl FnOnce() -> bool) -> u16 {
-    let load = r.access == Access::Load;
-    let mut flags = if load { Event::LOAD } else { 0 };
-    if r.address.is_some() {
-        flags |= Event::ADDRESS;
-    }
-    if let Some(value) = r.value {
+pub(crate) fn flags(r: &Ref, more: impl FnOnce() -> bool) -> u16 {
+    let mut flags = if r.access == Access::Load { Event::LOAD } else { 0 };
+    flags |= if r.address.is_some() { Event::ADDRESS } else { 0 };
+    if r.value.is_some() {
         flags |= Event::VALUE;
-        flags |= if load && value == 0 && wide() { Event::ZERO } else { 0 };
-        flags |= if is_narrow(value, r.size) { Event::NARROW } else { 0 };
+        flags |= if r.size > 8 && more() { Event::MORE } else { 0 };
     }
     flags
 }
 
+/// An event of a plain reference, `delta` away from its place.
 #[inline(always)]
-fn is_narrow(value: u64, size: u16) -> bool {
-    let value = match size {
-        4 => value as u32 as i32 as i64,
-        8 => value as i64,
-        _ => return false,
-    };
+pub(crate) fn plain(r: &PlainRef, delta: u64) -> Event {
+    Event {
+        pc: r.pc.wrapping_add(delta),
+        data: r.address,
+        value: r.value,
+        size: r.kind.size.into(),
+        times: 1,
+        flags: r.kind.flags | Event::ADDRESS,
+    }
+}
+
+/// Whether a value of so many bytes is narrow.
+#[inline(always)]
+pub(crate) fn is_narrow(value: u64, size: u32) -> bool {
+    // A value of 4 bytes is looked at in the upper half.
+    let up = if size == 4 { 32 } else { 0 };
     // -32768 and 32767 take 15 bits and the sign.
-    (value >> (NARROW_BITS - 1)).wrapping_add(1) as u64 <= 1
+    let above = ((value << up) as i64) >> (NARROW_BITS - 1 + up);
+    (size == 4 || size == 8) & (above.wrapping_add(1) as u64 <= 1)
 }
 
 /// The events of a repeated string instruction, by the lines that it touches. Values are not known: a record has the
@@ -62,7 +71,7 @@ pub(crate) fn repeated(r: &Ref, pc: u64, mut push: impl FnMut(Event)) {
             value: 0,
             size: (times * LINE) as u32,
             times: times as u16,
-            flags: load | Event::ADDRESS,
+            flags: load | Event::ADDRESS | Event::REPEATED,
         });
     }
 }

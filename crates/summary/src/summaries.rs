@@ -221,8 +221,15 @@ impl Summaries {
             push_edge(run, delta, &mut self.places, &mut self.batch, &mut self.missing);
         }
         if self.wants.references {
-            let batch = &mut self.batch;
-            push_references(run, delta, &mut self.missing, |event| batch.events.push(event));
+            let (batch, missing) = (&mut self.batch, &mut self.missing);
+            match run.plain_references() {
+                Some(plain) => {
+                    let delta = delta.unwrap_or(0);
+                    missing.without_value += u64::from(run.path.unknown_loads);
+                    batch.events.extend(plain.map(|r| reference::plain(&r, delta)));
+                }
+                None => push_references(run, delta, missing, |event| batch.events.push(event)),
+            }
         }
         if self.batch.is_full() {
             self.hand_on();
@@ -243,8 +250,15 @@ impl Summaries {
             push_edge(run, delta, &mut self.places, &mut open.batch, &mut self.missing);
         }
         if self.wants.references {
-            let (cap, random) = (self.cap, &mut self.random);
-            push_references(run, delta, &mut self.missing, |event| open.push(event, cap, random));
+            let (cap, random, missing) = (self.cap, &mut self.random, &mut self.missing);
+            match run.plain_references() {
+                Some(plain) => {
+                    let delta = delta.unwrap_or(0);
+                    missing.without_value += u64::from(run.path.unknown_loads);
+                    open.extend(plain.map(|r| reference::plain(&r, delta)), cap, random);
+                }
+                None => push_references(run, delta, missing, |event| open.push(event, cap, random)),
+            }
         }
     }
 }
@@ -329,40 +343,20 @@ fn push_edge(
     }
 }
 
-/// Always inlined, and iterated from within: what computes a reference must see what is used of it.
-#[inline(always)]
+/// References of a pass that are not all plain.
 fn push_references(run: &Run<'_>, delta: Option<u64>, missing: &mut Missing, mut push: impl FnMut(Event)) {
-    let (delta, special) = (delta.unwrap_or(0), run.superblock.has_special);
-    let mut index = 0;
-    run.references().for_each(|r| {
-        let pc = r.pc.wrapping_add(delta);
-        index += 1;
-        if special || r.conditional {
-            return push_special(run, index - 1, &r, pc, missing, &mut push);
-        }
-        let flags = reference::flags(&r, || r.size <= 8 || is_zero(run, index - 1));
-        missing.without_value += u64::from(flags & (Event::LOAD | Event::VALUE) == Event::LOAD);
-        push(Event {
-            pc,
-            data: r.address.unwrap_or(0),
-            value: r.value.unwrap_or(0),
-            size: r.size.into(),
-            times: 1,
-            flags,
-        });
-    });
+    let delta = delta.unwrap_or(0);
+    for (index, r) in run.references().enumerate() {
+        push_reference(run, index, &r, r.pc.wrapping_add(delta), missing, &mut push);
+    }
 }
 
-#[cold]
-#[inline(never)]
-fn is_zero(run: &Run<'_>, index: usize) -> bool {
-    let words = run.wide_value(index);
-    !words.is_empty() && words.iter().all(|word| *word == 0)
+fn has_more(run: &Run<'_>, index: usize) -> bool {
+    run.wide_value(index).iter().skip(1).any(|word| *word != 0)
 }
 
-/// References that may be repeated, masked or without an address.
-#[inline(never)]
-fn push_special(
+/// A reference that may be repeated, masked or without an address.
+fn push_reference(
     run: &Run<'_>,
     index: usize,
     r: &sonde_event::Ref,
@@ -375,17 +369,14 @@ fn push_special(
         return;
     }
     missing.without_address += u64::from(r.address.is_none());
-    let mut flags = reference::flags(r, || r.size <= 8 || is_zero(run, index));
     if r.count != 1 {
         return reference::repeated(r, pc, |event| {
             missing.without_value += if r.access == Access::Load { event.times.into() } else { 0 };
             push(event);
         });
     }
+    let flags = reference::flags(r, || has_more(run, index));
     missing.without_value += u64::from(flags & (Event::LOAD | Event::VALUE) == Event::LOAD);
-    if r.address.is_none() {
-        flags &= !Event::ADDRESS;
-    }
     let (data, value) = (r.address.unwrap_or(0), r.value.unwrap_or(0));
     push(Event { pc, data, value, size: r.size.into(), times: 1, flags });
 }
