@@ -62,8 +62,8 @@ impl Column<u64> {
                 let is = |e: &Event| flags(e, Event::LOAD | Event::VALUE, Event::REPEATED);
                 self.pick(events, |e| e.value, is)
             }
-            Kind::ZeroLoads => self.pick(events, |e| e.data, |e| is_zero_load(e)),
-            Kind::NarrowPcs => self.pick(events, |e| e.pc, |e| is_narrow_value(e)),
+            Kind::ZeroLoads => self.pick(events, |e| e.data, is_zero_load),
+            Kind::NarrowPcs => self.pick(events, |e| e.pc, is_narrow_value),
             _ => &mut [],
         }
     }

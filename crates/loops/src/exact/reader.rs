@@ -171,7 +171,7 @@ impl ExactReader {
         if self.config.weight == Weight::Bursts {
             let (superblock, insns) = (run.path.superblock, run.path.insns);
             let pass = if exit == NONE { Pass::cut_short(superblock, insns) } else { Pass::to(exit) };
-            *self.threads[index].burst.passes.entry(pass).or_default() += 1;
+            self.threads[index].burst.passes.add(pass, 1);
         }
         self.instructions += run.instructions();
         exit

@@ -211,7 +211,7 @@ impl Thread {
             let insns = until - header.start;
             ledger.tallies.inclusive[header.node as usize] += insns;
             if ledger.weighted {
-                *self.burst.inclusive.entry(header.node).or_default() += insns;
+                self.burst.inclusive.add(header.node, insns);
             }
         }
         left
@@ -289,7 +289,7 @@ impl Thread {
                 let insns = self.insns - frame.start;
                 ledger.tallies.called[frame.call as usize] += insns;
                 if ledger.weighted {
-                    *self.burst.called.entry(frame.call).or_default() += insns;
+                    self.burst.called.add(frame.call, insns);
                 }
             }
         }
