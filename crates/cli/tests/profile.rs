@@ -139,3 +139,31 @@ fn what_is_no_profile_is_refused_with_the_reason() {
     let done = bench.sonde(&["merge", "-o", "out", "missing.sonde"]);
     assert!(String::from_utf8_lossy(&done.stderr).contains("missing.sonde"));
 }
+
+#[test]
+fn the_reason_is_said_once() {
+    let bench = Bench::new();
+    let fixture = concat!(env!("CARGO_MANIFEST_DIR"), "/../profile/tests/fixtures/version-1.sonde");
+    let whole = std::fs::read(fixture).expect("the profile of version 1");
+    let mut damaged = whole.clone();
+    damaged[whole.len() / 2] ^= 0x40;
+    let files = [
+        ("first.sonde", &whole[..whole.len() / 2], "cut off"),
+        ("second.sonde", &damaged, "damaged"),
+        ("third.sonde", &b"not a profile, but long enough to be one"[..], "not a profile"),
+    ];
+    for (name, bytes, _) in files {
+        std::fs::write(bench.path(name), bytes).expect("a file");
+    }
+    let system = [("missing.sonde", "No such file"), (".", "Is a directory")];
+    for (name, reason) in files.iter().map(|(name, _, reason)| (*name, *reason)).chain(system) {
+        for command in [&["report", name][..], &["diff", name, name], &["merge", "-o", "out", name]] {
+            let done = bench.sonde(command);
+            let said = String::from_utf8_lossy(&done.stderr).into_owned();
+            assert_eq!(done.status.code(), Some(2), "{command:?}: {said}");
+            assert_eq!(said.matches(reason).count(), 1, "{command:?}: {said}");
+            let named = said.matches(".sonde").count();
+            assert_eq!(named, usize::from(name.ends_with(".sonde")), "{command:?}: {said}");
+        }
+    }
+}

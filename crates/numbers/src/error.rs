@@ -10,12 +10,12 @@ const SHOWN_BYTES: usize = 40;
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// The operating system refused a read.
-    #[error("{name}: cannot read: {source}")]
+    #[error("{name}: cannot read: {cause}")]
     Io {
         /// Name of the input as given by the caller.
         name: String,
         /// What the operating system said.
-        source: io::Error,
+        cause: io::Error,
     },
     /// A line is not what the format asks for.
     #[error("{0}")]

@@ -32,7 +32,7 @@ pub fn read_raw_file<W: RawWord>(
     sink: &mut impl Sink<W>,
     mut passed: impl FnMut(u64),
 ) -> Result<Option<Counts>, ReadError> {
-    let io_error = |source| ReadError::Io { name: name.into(), source };
+    let io_error = |cause| ReadError::Io { name: name.into(), cause };
     let metadata = file.metadata().map_err(io_error)?;
     if cfg!(target_endian = "big") || !metadata.is_file() || metadata.len() < LEAST {
         return Ok(None);

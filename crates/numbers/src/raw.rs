@@ -59,7 +59,7 @@ pub fn read_raw<W: RawWord>(
         let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut words);
         let count = match reader.read(&mut bytes[torn..]) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(source) => return Err(ReadError::Io { name: name.into(), source }),
+            Err(cause) => return Err(ReadError::Io { name: name.into(), cause }),
             Ok(count) => count,
         };
         counts.bytes += count as u64;

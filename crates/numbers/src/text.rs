@@ -28,7 +28,7 @@ pub fn read_text<K: NumberKey>(
     let mut blocks = LineBlocks::new(reader, format);
     let mut lines = Lines::<K>::new(name, format, on_bad)?;
     loop {
-        match blocks.step().map_err(|source| ReadError::Io { name: name.into(), source })? {
+        match blocks.step().map_err(|cause| ReadError::Io { name: name.into(), cause })? {
             Step::Lines { from, to } => lines.block(blocks.buffer(), from, to, sink)?,
             Step::Oversized(beginning) => lines.oversized(&beginning)?,
             Step::Done => break,

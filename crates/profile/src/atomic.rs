@@ -13,7 +13,7 @@ const TRIES: u32 = 1000;
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), ProfileError> {
     // A link stays a link: what it leads to is replaced.
     let path = &fs::canonicalize(path).unwrap_or_else(|_| path.into());
-    let cannot = |source| ProfileError::System { action: "write", path: path.into(), source };
+    let cannot = |cause| ProfileError::System { action: "write", path: path.into(), cause };
     let there = fs::metadata(path).ok();
     if there.as_ref().is_some_and(|there| !there.is_file()) {
         let file = OpenOptions::new().write(true).open(path);
@@ -31,7 +31,7 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), ProfileError> {
 /// Finds out whether a profile can be written to a file, without touching what is there: to be asked before the work.
 pub fn try_to_write(path: &Path) -> Result<(), ProfileError> {
     let path = &fs::canonicalize(path).unwrap_or_else(|_| path.into());
-    let cannot = |source| ProfileError::System { action: "write", path: path.into(), source };
+    let cannot = |cause| ProfileError::System { action: "write", path: path.into(), cause };
     match fs::metadata(path) {
         Ok(there) if there.is_dir() => Err(cannot(io::ErrorKind::IsADirectory.into())),
         Ok(there) if !there.is_file() => Ok(()),

@@ -1,4 +1,5 @@
-//! Why a profile could not be read, written or put together.
+//! Why a profile could not be read, written or put together. Each message holds its cause, which is therefore not given as
+//! a source again: whoever prints both would say it twice.
 
 use crate::check::Invalid;
 use sonde_summary::{Kind, Unit};
@@ -10,30 +11,30 @@ use std::path::PathBuf;
 #[non_exhaustive]
 pub enum ProfileError {
     /// The system refused.
-    #[error("cannot {action} {}: {source}", path.display())]
+    #[error("cannot {action} {}: {cause}", path.display())]
     System {
         /// What was tried.
         action: &'static str,
         /// With which file.
         path: PathBuf,
         /// Why not.
-        source: io::Error,
+        cause: io::Error,
     },
     /// Reading or writing failed where no file is known.
-    #[error("cannot {action} the profile: {source}")]
+    #[error("cannot {action} the profile: {cause}")]
     Stream {
         /// What was tried.
         action: &'static str,
         /// Why not.
-        source: io::Error,
+        cause: io::Error,
     },
     /// Something in a file.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {cause}", path.display())]
     File {
         /// The file.
         path: PathBuf,
         /// What is wrong with it.
-        source: Box<ProfileError>,
+        cause: Box<ProfileError>,
     },
     /// It is something else.
     #[error("this is not a profile of Sonde (it does not begin as one); traces are read with `sonde trace`")]
@@ -67,7 +68,7 @@ pub enum ProfileError {
     },
     /// It is a profile that cannot be true.
     #[error("the profile cannot be true: {0}")]
-    Invalid(#[from] Invalid),
+    Invalid(Invalid),
     /// Weights of two profiles that cannot be added up.
     #[error(
         "one profile counts in {}, the other in {}, which cannot be added up: take both with the same policy",
@@ -88,13 +89,19 @@ pub enum ProfileError {
         theirs: String,
     },
     /// Trees that cannot be put together.
-    #[error("trees over {} cannot be put together: {source}", kind.name())]
+    #[error("trees over {} cannot be put together: {cause}", kind.name())]
     Trees {
         /// What the trees are over.
         kind: Kind,
         /// Why not.
-        source: sonde_rap::MergeError,
+        cause: sonde_rap::MergeError,
     },
+}
+
+impl From<Invalid> for ProfileError {
+    fn from(invalid: Invalid) -> ProfileError {
+        ProfileError::Invalid(invalid)
+    }
 }
 
 impl ProfileError {

@@ -60,7 +60,7 @@ impl Profile {
         if content.len() as u64 > limit {
             return Err(ProfileError::TooLarge { what: "the content of the profile", limit, of: "bytes" });
         }
-        wrap(&content).map_err(|source| ProfileError::Stream { action: "compress", source })
+        wrap(&content).map_err(|cause| ProfileError::Stream { action: "compress", cause })
     }
 
     /// Reads a file with the default limits.
@@ -70,10 +70,10 @@ impl Profile {
 
     /// Reads a file.
     pub fn read_limited(path: &Path, limits: &Limits) -> Result<Profile, ProfileError> {
-        let cannot = |source| ProfileError::System { action: "read", path: path.into(), source };
+        let cannot = |cause| ProfileError::System { action: "read", path: path.into(), cause };
         let file = File::open(path).map_err(cannot)?;
         let read = Profile::read_from(BufReader::new(file), limits);
-        read.map_err(|error| ProfileError::File { path: path.into(), source: Box::new(error) })
+        read.map_err(|error| ProfileError::File { path: path.into(), cause: Box::new(error) })
     }
 
     /// Reads a profile from a stream, part by part.
@@ -133,7 +133,7 @@ fn read_head(input: &mut impl Read) -> Result<(), ProfileError> {
 /// What reading gave: an error of the system, an end too early, or bytes that do not decompress.
 fn unreadable(error: io::Error) -> ProfileError {
     match error.kind() {
-        _ if error.raw_os_error().is_some() => ProfileError::Stream { action: "read", source: error },
+        _ if error.raw_os_error().is_some() => ProfileError::Stream { action: "read", cause: error },
         io::ErrorKind::UnexpectedEof => ProfileError::Truncated,
         _ => ProfileError::damaged(error.to_string()),
     }

@@ -71,7 +71,7 @@ impl Profile {
             let theirs = other.summary.of(kind).map(|ranges| relocated(ranges, moves));
             match (ours, theirs) {
                 (Some(ours), Some(theirs)) => unite(&mut self.summary.ranges[ours], theirs)
-                    .map_err(|source| ProfileError::Trees { kind, source })?,
+                    .map_err(|cause| ProfileError::Trees { kind, cause })?,
                 (Some(_), None) => self.lack(kind, other.totals.runs),
                 (None, Some(theirs)) => {
                     self.lack(kind, self.totals.runs);

@@ -28,7 +28,7 @@ impl Profile {
                 Trees::One(tree) => prune(tree, most).map(|fewer| *tree = fewer),
                 Trees::Two(tree) => prune(tree, most).map(|fewer| *tree = fewer),
             };
-            done.map_err(|source| ProfileError::Trees { kind, source })?;
+            done.map_err(|cause| ProfileError::Trees { kind, cause })?;
         }
         Ok(Some(pruned))
     }

@@ -20,10 +20,17 @@ pub enum SummaryError {
     },
     /// A tree cannot be made with these parameters.
     #[error("cannot make a tree: {0}")]
-    Tree(#[from] sonde_rap::ConfigError),
+    Tree(sonde_rap::ConfigError),
     /// The system gives no thread.
     #[error("cannot start a consumer thread: {0}")]
     Thread(String),
+}
+
+// The message holds the cause, so it is not given as a source again.
+impl From<sonde_rap::ConfigError> for SummaryError {
+    fn from(cause: sonde_rap::ConfigError) -> SummaryError {
+        SummaryError::Tree(cause)
+    }
 }
 
 fn names() -> String {

@@ -68,7 +68,7 @@ pub fn run(args: &Args) -> Result<()> {
     }
     let sections = sections(&args.section)?;
     let file = args.file.as_deref().context("no profile given: sonde report FILE --section ...")?;
-    let profile = Profile::read(file).with_context(|| format!("{}", file.display()))?;
+    let profile = Profile::read(file)?;
     let mut symbols = symbols(&args.debug_dir);
     let options =
         Options { hot: args.hot, top: if args.top == 0 || args.json { usize::MAX } else { args.top } };

@@ -11,13 +11,20 @@ use thiserror::Error;
 pub enum TraceError {
     /// Reading failed.
     #[error("cannot be read: {0}")]
-    Io(#[from] io::Error),
+    Io(io::Error),
     /// Something else.
     #[error("not a trace file of Sonde")]
     NotATrace,
     /// Written by a newer Sonde.
     #[error("a trace file of version {0}; this Sonde reads version {known}, a newer one is needed", known = head::VERSION)]
     Version(u32),
+}
+
+// The message holds the cause, so it is not given as a source again.
+impl From<io::Error> for TraceError {
+    fn from(cause: io::Error) -> TraceError {
+        TraceError::Io(cause)
+    }
 }
 
 /// A whole chunk.
