@@ -53,6 +53,22 @@ impl Engine {
         sonde_sys::process::futex_wake(&self.control().full_signal);
     }
 
+    /// The program ends: waits until the reader has read what was handed in. It then looks at what the addresses lie in, which
+    /// is gone once the program is.
+    pub fn await_reader(&self) {
+        // A reader that is stuck must not keep the program for ever: 5 s.
+        for _ in 0..250 {
+            let seen = self.control().free_signal.load(Acquire);
+            if !self.buffers().iter().any(|b| b.state.load(Acquire) == state::FULL) {
+                return;
+            }
+            sonde_sys::process::futex_wait(&self.control().free_signal, seen, Duration::from_millis(20));
+            if !sonde_sys::process::process_exists(self.control().config.sonde) {
+                return;
+            }
+        }
+    }
+
     /// Publishes how far the thread has written, so that the reader finds it whatever happens to the thread.
     pub fn publish(&self, thread: &Thread) {
         if let Some(buffer) = self.control().buffers.get(thread.buffer as usize) {

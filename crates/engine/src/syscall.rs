@@ -103,6 +103,9 @@ impl Engine {
                     self.mark(thread, Kind::End, &[sonde_sys::time::tsc(), Cause::Exit as u64, pc], true);
                 }
                 self.submit(thread);
+                if nr == number::EXIT_GROUP {
+                    self.await_reader();
+                }
             }
             number::SECCOMP => self.leave(thread, pc, Cause::Syscall),
             number::PRCTL if args[0] == PR_SET_SECCOMP => self.leave(thread, pc, Cause::Syscall),

@@ -55,6 +55,8 @@ pub struct Ended {
     pub status: i32,
     /// Its own CPU time.
     pub own: Duration,
+    /// The part of it in the kernel.
+    pub system: Duration,
     /// That of the children that it waited for.
     pub children: Duration,
 }
@@ -77,7 +79,7 @@ pub fn next_report(pid: i32, flags: i32) -> Option<(i32, bool)> {
 /// Takes the report of a process that ended. What wait tells is the time of the process and its children together; the
 /// clock of the process, which can be read until it is waited for, tells them apart.
 pub fn take_end(pid: i32) -> Option<Ended> {
-    let own = crate::watch::cpu_time(pid);
+    let (own, ticks) = (crate::watch::cpu_time(pid), ticks_of(pid));
     let mut status = 0;
     // SAFETY: plain data written by the kernel.
     let mut usage: libc::rusage = unsafe { zeroed() };
@@ -90,11 +92,25 @@ pub fn take_end(pid: i32) -> Option<Ended> {
     // Without a clock (no such process any more) all of it is called its own. The total is in whole microseconds for
     // user and system time each, so that a difference below that is rounding.
     let rounding = Duration::from_micros(2);
+    let own = if own == Duration::ZERO { both } else { own };
     let children = both.checked_sub(own + rounding).unwrap_or_default();
-    match own {
-        Duration::ZERO => Some(Ended { status, own: both, children: Duration::ZERO }),
-        own => Some(Ended { status, own, children }),
-    }
+    // With children only the ticks are its own, which are too coarse for short programs.
+    let ticks = ticks.filter(|_| children > Duration::ZERO);
+    let kernel = ticks.unwrap_or((time(usage.ru_utime).as_secs_f64(), time(usage.ru_stime).as_secs_f64()));
+    Some(Ended { status, own, system: own.mul_f64(part(kernel)), children })
+}
+
+/// The second of two as a part of both.
+fn part((user, system): (f64, f64)) -> f64 {
+    if user + system > 0.0 { system / (user + system) } else { 0.0 }
+}
+
+/// User and system time of a process, without its children, in clock ticks.
+fn ticks_of(pid: i32) -> Option<(f64, f64)> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name, in parentheses, may hold blanks; user and system time are the 14th and 15th field.
+    let mut fields = stat.rsplit_once(") ")?.1.split(' ').skip(11).map(|field| field.parse().ok());
+    Some((fields.next()??, fields.next()??))
 }
 
 #[cfg(test)]
@@ -116,6 +132,7 @@ mod tests {
             assert_eq!(ended.status, 0);
             assert_eq!(ended.children > ended.own, childrens, "{:?} {:?}", ended.own, ended.children);
             assert_eq!(ended.children > Duration::ZERO, childrens);
+            assert!(ended.system <= ended.own, "{:?}", ended.system);
         }
     }
 

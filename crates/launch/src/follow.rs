@@ -57,6 +57,8 @@ pub struct Followed {
     pub left_running: u64,
     /// CPU time of all of them.
     pub cpu: Duration,
+    /// The part of it in the kernel, of those that ended.
+    pub system: Duration,
 }
 
 /// A followed process with a probe.
@@ -112,9 +114,17 @@ impl Session {
         busy
     }
 
+    /// Looks at the mappings of a followed process.
+    pub(crate) fn look_at_child(&mut self, pid: i32, out: &mut Outlets<'_>) {
+        if let Some(child) = self.children.get_mut(&pid) {
+            child.study.look_at_mappings(&mut outlets_of(out, pid));
+        }
+    }
+
     /// A followed process ended.
     pub(crate) fn child_ended(&mut self, pid: i32, ended: &Ended, out: &mut Outlets<'_>) {
         self.followed.cpu += ended.own;
+        self.followed.system += ended.system;
         let before = self.cpu_before_exec.remove(&pid).unwrap_or_default();
         self.recorded.remove(&pid);
         self.end_part(pid, Some(exit_of(ended.status)), ended.own.saturating_sub(before), out);

@@ -27,6 +27,7 @@ mod session;
 mod shared;
 mod signals;
 mod spawn;
+mod stacks;
 mod stops;
 mod study;
 mod thread_files;

@@ -44,6 +44,8 @@ pub struct Totals {
     pub error: Option<StreamError>,
     /// CPU time of the program (user and system), without its children.
     pub cpu: Duration,
+    /// The part of it in the kernel, which is not recorded.
+    pub system: Duration,
     /// Its child processes.
     pub children: Children,
     /// Wall time.
@@ -81,6 +83,7 @@ impl Totals {
             self.error.clone_from(&other.error);
         }
         self.cpu += other.cpu;
+        self.system += other.system;
         self.uncovered += other.uncovered;
         self.log_bytes += other.log_bytes;
         self.descriptions += other.descriptions;
@@ -162,7 +165,7 @@ impl Session {
         self.leave_children(&mut out);
         let threads = self.threads.as_ref().map_or(0, |t| t.uncovered);
         let uncovered = threads + self.stops.as_ref().map_or(0, |s| s.uncovered);
-        let spent = Spent { cpu: self.cpu, children: self.children(), uncovered };
+        let spent = Spent { cpu: self.cpu, system: self.system, children: self.children(), uncovered };
         let (totals, decoder) = self.study.conclude(&self.clock, spent);
         Served { exit, totals, decoder, followed: self.followed }
     }
@@ -194,6 +197,10 @@ impl Session {
                 }
                 Some(News::Replaced(child)) => {
                     self.child_replaced(child, out);
+                    Poll::Again
+                }
+                Some(News::Leaving(leaving)) => {
+                    self.look_before_the_end(leaving, out);
                     Poll::Again
                 }
                 Some(News::Due(child, tid)) => {
@@ -228,8 +235,21 @@ impl Session {
         self.stops.as_mut()?.serve(&find)
     }
 
+    /// A process stands still at its end, with all its memory: what is mapped now is the last that can be seen of it.
+    fn look_before_the_end(&mut self, pid: i32, out: &mut Outlets<'_>) {
+        if pid == self.study.pid {
+            self.study.look_at_mappings(out);
+        } else {
+            self.look_at_child(pid, out);
+        }
+        if let Some(stops) = &mut self.stops {
+            stops.not_now(pid);
+        }
+    }
+
     fn ended(&mut self, ended: Ended) -> Exit {
         self.cpu = ended.own;
+        self.system = ended.system;
         self.children_cpu = ended.children;
         exit_of(ended.status)
     }

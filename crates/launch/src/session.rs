@@ -48,6 +48,7 @@ pub struct Session {
     pub(crate) stops: Option<Stops>,
     pub(crate) clock: Clock,
     pub(crate) cpu: Duration,
+    pub(crate) system: Duration,
     pub(crate) children_cpu: Duration,
     pub(crate) options: Options,
     /// Followed processes that have a probe.
@@ -155,6 +156,7 @@ impl Session {
             stops,
             clock,
             cpu: Duration::ZERO,
+            system: Duration::ZERO,
             children_cpu: Duration::ZERO,
             options,
             children: BTreeMap::new(),

@@ -80,6 +80,8 @@ pub enum News {
     /// A process replaced itself by another program (exec) and stands still in it: the program itself before its first
     /// instruction, others still in that call.
     Replaced(i32),
+    /// A process ends: its first thread stands still, with its memory as it was, until it is let go.
+    Leaving(i32),
     /// A process has no probe and its thread, the second number, stands still where a burst can begin.
     Due(i32, i32),
 }
@@ -96,7 +98,8 @@ pub fn attach(pid: i32) -> io::Result<()> {
     let options = libc::PTRACE_O_TRACECLONE
         | libc::PTRACE_O_TRACEFORK
         | libc::PTRACE_O_TRACEVFORK
-        | libc::PTRACE_O_TRACEEXEC;
+        | libc::PTRACE_O_TRACEEXEC
+        | libc::PTRACE_O_TRACEEXIT;
     ptrace(libc::PTRACE_SEIZE, pid, 0, options as usize)
 }
 
@@ -287,7 +290,7 @@ impl Stops {
         let _ = ptrace(libc::PTRACE_CONT, tid, 0, 0);
     }
 
-    /// It could not get one at this moment.
+    /// Lets a thread that stands still go on as it is.
     pub fn not_now(&mut self, tid: i32) {
         let _ = ptrace(libc::PTRACE_CONT, tid, 0, 0);
     }
@@ -327,6 +330,9 @@ impl Stops {
             // Stopped by job control: stay so until it is continued.
             let _ = ptrace(libc::PTRACE_LISTEN, tid, 0, 0);
             return (tid == self.program).then_some(News::Stopped(signal));
+        }
+        if event == libc::PTRACE_EVENT_EXIT && tid == pid {
+            return Some(News::Leaving(pid));
         }
         if event == EVENT_STOP {
             match self.threads.get_mut(&tid) {

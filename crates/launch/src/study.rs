@@ -3,7 +3,9 @@
 use crate::children::Children;
 use crate::serve::{Outlets, Totals};
 use crate::shared::SharedMemory;
+use crate::stacks;
 use crate::watch::{Clock, Watch};
+use sonde_event::maps::Mapping;
 use sonde_event::{Decoder, Detail, StreamError};
 use sonde_wire::control::state;
 use sonde_wire::descriptor::{HEAD_WORDS, Head};
@@ -27,6 +29,7 @@ pub(crate) struct Study {
 #[derive(Default)]
 pub(crate) struct Spent {
     pub cpu: Duration,
+    pub system: Duration,
     pub children: Children,
     pub uncovered: u64,
 }
@@ -72,14 +75,7 @@ impl Study {
 
     /// Looks at the mappings and tells what is new.
     pub fn look_at_mappings(&mut self, out: &mut Outlets<'_>) {
-        for mapping in &self.watch.look(Instant::now()) {
-            if let Some(tap) = &mut out.tap {
-                tap.mapping(mapping);
-            }
-            if let Some(reader) = &mut out.reader {
-                reader.mapping(mapping);
-            }
-        }
+        tell(&self.watch.look(Instant::now()), out);
     }
 
     /// What it came to.
@@ -89,6 +85,7 @@ impl Study {
             lost: self.decoder.lost(),
             error: self.error,
             cpu: spent.cpu,
+            system: spent.system,
             children: spent.children,
             wall: clock.elapsed(),
             uncovered: spent.uncovered,
@@ -174,6 +171,8 @@ impl Study {
         let used = buffer.used.load(Acquire).min(regions.buffer_len());
         self.log_bytes += used;
         let words = self.shared.words(regions.buffer(i as u64), used as usize / 8);
+        tell(&self.watch.thread(tid, words), out);
+        let last = stacks::is_last(words);
         if let Some(tap) = &mut out.tap {
             tap.log(tid, words);
         }
@@ -183,8 +182,21 @@ impl Study {
             self.error.get_or_insert(error);
         }
         let wanted = out.reader.as_ref().is_some_and(|reader| reader.wants_mappings());
-        if wanted && self.watch.is_worth_a_look(Instant::now()) {
+        // A program that ends waits until this buffer is free, then its mappings are gone.
+        if wanted && (last || self.watch.is_worth_a_look(Instant::now())) {
             self.look_at_mappings(out);
+        }
+    }
+}
+
+/// Tells of mappings.
+fn tell(news: &[Mapping], out: &mut Outlets<'_>) {
+    for mapping in news {
+        if let Some(tap) = &mut out.tap {
+            tap.mapping(mapping);
+        }
+        if let Some(reader) = &mut out.reader {
+            reader.mapping(mapping);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Looks at the program from outside: what is mapped in it, how much CPU time it used, how fast the time stamp runs.
 
 use crate::image;
+use crate::stacks::Stacks;
 use sonde_event::maps::{Mapping, Mappings};
 use std::collections::HashMap;
 use std::fs;
@@ -13,6 +14,8 @@ const OURS: &str = "/memfd:sonde (deleted)";
 
 /// The first look: short programs have loaded their libraries by then.
 const FIRST: Duration = Duration::from_millis(4);
+/// The least time between looks for addresses that are not known.
+const LEAST: Duration = Duration::from_micros(500);
 const SOONEST: Duration = Duration::from_millis(100);
 const LATEST: Duration = Duration::from_secs(2);
 
@@ -24,9 +27,12 @@ pub struct Watch {
     pid: i32,
     mappings: Mappings,
     build_ids: HashMap<String, Vec<u8>>,
+    stacks: Stacks,
     next: Instant,
     interval: Duration,
     looked: Instant,
+    /// What the last look cost.
+    cost: Duration,
     /// The file that the process ran at the start, and the last other one it was seen to run.
     image: Option<(u64, u64)>,
     became: Option<PathBuf>,
@@ -44,9 +50,11 @@ impl Watch {
             pid,
             mappings: Mappings::default(),
             build_ids: HashMap::new(),
+            stacks: Stacks::default(),
             next: Instant::now() + FIRST,
             interval: FIRST,
             looked: Instant::now(),
+            cost: Duration::ZERO,
             image: image_of(pid),
             became: None,
         }
@@ -56,6 +64,7 @@ impl Watch {
     pub fn follow_exec(&mut self) {
         self.image = image_of(self.pid);
         self.became = None;
+        self.stacks = Stacks::default();
         self.next = Instant::now();
         self.interval = SOONEST;
     }
@@ -95,18 +104,40 @@ impl Watch {
             }
             news.push(mapping.clone());
         }
+        self.name_stacks(&mut news);
         self.look_for_exec();
         let next = (self.interval * 2).min(LATEST);
         self.interval = if news.is_empty() { next } else { next.min(SOONEST) };
         self.next = now + self.interval;
-        self.looked = now;
+        self.looked = Instant::now();
+        self.cost = self.looked.saturating_duration_since(now);
         news
     }
 
-    /// Somebody met an address that is not known: whether a look at once is due. Not more often than every few
-    /// milliseconds, since an address may lie nowhere (a stray prefetch, memory that is gone already).
+    /// Stacks come behind the memory that they are a part of.
+    fn name_stacks(&mut self, news: &mut Vec<Mapping>) {
+        let stacks: Vec<Mapping> = news.iter().flat_map(|mapping| self.stacks.within(mapping)).collect();
+        for stack in stacks {
+            self.mappings.add(stack.clone());
+            news.push(stack);
+        }
+    }
+
+    /// A thread logged something: returns its stack, if that is news. One that lies in no known memory is found by the
+    /// next look.
+    pub fn thread(&mut self, tid: i32, words: &[u64]) -> Vec<Mapping> {
+        if !self.stacks.note(self.pid, tid, words) {
+            return Vec::new();
+        }
+        let known: Vec<Mapping> = self.mappings.all().to_vec();
+        let stacks: Vec<Mapping> = known.iter().flat_map(|mapping| self.stacks.within(mapping)).collect();
+        stacks.into_iter().filter_map(|stack| self.mappings.add(stack).cloned()).collect()
+    }
+
+    /// Somebody met an address that is not known: whether a look at once is due. An address may lie nowhere (a stray
+    /// prefetch, memory that is gone already), so that looks must not take more than a small part of the time.
     pub fn is_worth_a_look(&self, now: Instant) -> bool {
-        now.saturating_duration_since(self.looked) >= FIRST
+        now.saturating_duration_since(self.looked) >= (self.cost * 20).clamp(LEAST, FIRST)
     }
 
     /// Everything seen.

@@ -28,6 +28,8 @@ struct Span {
     kind: Kind,
     delta: u64,
     writable: bool,
+    /// The kernel makes it larger when it is used beyond its start: the first thread's stack.
+    grows: bool,
 }
 
 /// A page whose delta is known.
@@ -128,7 +130,7 @@ impl Places {
             return Some(*span);
         }
         let (start, above) = self.spans.range(address..).next()?;
-        (above.kind == Kind::Stack && start - address <= STACK_GROWTH).then_some(*above)
+        (above.grows && start - address <= STACK_GROWTH).then_some(*above)
     }
 
     fn anonymous(&mut self, slot: u16) -> u64 {
@@ -154,7 +156,8 @@ impl Places {
         }
         let (slot, kind) = (self.regions.number(&region), region.kind);
         let delta = self.delta(mapping, slot, kind);
-        Span { end: mapping.end, slot, kind, delta, writable }
+        let grows = mapping.name == "[stack]";
+        Span { end: mapping.end, slot, kind, delta, writable, grows }
     }
 
     fn delta(&self, mapping: &Mapping, slot: u16, kind: Kind) -> u64 {

@@ -89,6 +89,16 @@ fn the_heap_and_the_stack_grow_unseen() {
 }
 
 #[test]
+fn stacks_of_threads_end_at_their_top_and_do_not_grow() {
+    let mut places = mapped(FIRST);
+    map(&mut places, "7f0000000000-7f0000080000 rw-p 00000000 00:00 0 [stack of thread 2]");
+    let (kind, name, offset) = told(&mut places, 0x7f00_0007_fff8);
+    assert_eq!((kind, name.as_str(), offset), (Kind::Stack, "[stack of thread 2]", TOP - 8));
+    assert_eq!(told(&mut places, 0x7f00_0008_0000).0, Kind::Anonymous, "what it was cut out of");
+    assert_eq!(places.find(0x7eff_ffff_f000), None, "below is a guard page, or another's memory");
+}
+
+#[test]
 fn what_is_mapped_later_wins_and_the_rest_stays() {
     let mut places = mapped(FIRST);
     assert_eq!(told(&mut places, 0x7f00_0000_2000).0, Kind::Anonymous);

@@ -12,9 +12,10 @@ pub enum Kind {
     Module,
     /// The heap that grows (brk); the offset counts from its start.
     Heap,
-    /// The first thread's stack; the offset counts up to its top, which is the end of the region.
+    /// The stack of a thread, `[stack]` or `[stack of thread N]`; the offset counts up to its top, which is the end of the
+    /// region.
     Stack,
-    /// Anonymous memory: large allocations, arenas, stacks of other threads. The offset counts from the middle of the
+    /// Anonymous memory: large allocations, arenas. The offset counts from the middle of the
     /// region, which stands for the end of the area in which the first such address was seen.
     Anonymous,
     /// A mapped file that holds no code; the offset is the offset in the file.
@@ -45,7 +46,7 @@ impl Kind {
         match mapping.name.as_str() {
             "" => Kind::Anonymous,
             "[heap]" => Kind::Heap,
-            "[stack]" => Kind::Stack,
+            name if name.starts_with("[stack") => Kind::Stack,
             name if name.starts_with("[anon") => Kind::Anonymous,
             name if name.starts_with('[') => Kind::Kernel,
             _ if mapping.is_executable() || !mapping.build_id.is_empty() => Kind::Module,

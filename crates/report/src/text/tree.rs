@@ -66,6 +66,8 @@ fn line(hot: &HotView, style: Style) -> String {
     let indent = "  ".repeat(hot.depth.min(8));
     let names: Vec<&str> = hot.sides.iter().map(|side| side.name.as_str()).collect();
     let place = match hot.sides.as_slice() {
+        // The name of a stack says how far from its top.
+        [side] if side.kind == Some("stack") => None,
         [side] => side.place.clone().filter(|place| !side.name.contains(place.as_str())),
         _ => None,
     };

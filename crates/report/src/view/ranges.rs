@@ -21,7 +21,7 @@ pub struct SideView {
     pub hi: String,
     /// In words: function and lines, variable, section, heap ...; for values the range itself.
     pub name: String,
-    /// Module and offset of the first key; none for values.
+    /// Module and offset of the first key; none for values and for what lies in several regions.
     pub place: Option<String>,
     /// What it lies in: a file by its path, or `[heap]`, `[stack]` ...; none for values and for several.
     pub region: Option<String>,
@@ -193,8 +193,8 @@ fn side(namer: &mut Namer<'_>, domain: Domain, lo: u64, hi: u64, within: &[(u64,
     let key = |k: u64| format!("{k:#x}");
     let mut view = SideView { lo: key(lo), hi: key(hi), ..SideView::default() };
     if domain != Domain::Value {
-        view.place = Some(namer.offset(Place(lo)));
         let region = namer.region(Place(lo)).filter(|_| Place(lo).slot() == Place(hi).slot());
+        view.place = region.map(|_| namer.offset(Place(lo)));
         view.kind = region.map(|region| region.kind.word());
         view.region = region.map(|region| region.name.clone()).filter(|name| !name.is_empty());
     }
