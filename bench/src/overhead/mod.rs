@@ -12,12 +12,12 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::Args;
 use sonde_harness::support::Sonde;
-use sonde_harness::trial::Subject;
+use sonde_harness::trial::{self, Subject};
 
 use self::columns::{Column, Group};
-use self::table::Row;
+use self::table::{Cost, Row};
 use crate::common::Places;
-use crate::statistics::{self, Spread};
+use crate::statistics;
 use crate::workloads::{self, Workload};
 use crate::{cpu_time, host};
 
@@ -64,15 +64,19 @@ impl Overhead {
             .map(|w| self.row(w, &columns, &sonde, &mut failed))
             .collect::<Result<Vec<Row>>>()?;
         let titles: Vec<&str> = columns.iter().map(|c| c.title).collect();
-        let page = self.page(&table::markdown(&titles, &rows), &missing, &failed);
+        let tables = [Cost::program, Cost::all].map(|part| table::markdown(&titles, &rows, part));
+        let page = self.page(&tables, &missing, &failed);
         host::keep(&self.output, &page)
     }
 
-    fn page(&self, table: &str, missing: &[&str], failed: &[String]) -> String {
+    fn page(&self, [program, all]: &[String; 2], missing: &[&str], failed: &[String]) -> String {
         let mut page = host::heading("Overhead");
         page += &format!(
-            "\nCPU time (user and system, all processes, sonde's own included) over native in the same round: median (smallest-largest).\n\
-             {} rounds at scale {} close to native, {} at scale {} exhaustive, one at scale {} for lackey; 1 is about a second of native work.\n\n{table}",
+            "\nCPU time (user and system) over native in the same round: median (smallest-largest).\n\
+             {} rounds at scale {} close to native, {} at scale {} exhaustive, one at scale {} for lackey; 1 is about a second of native work.\n\
+             The exhaustive columns count what was recorded and discard it; the others make the report that `sonde run` makes.\n\n\
+             ## The program\n\nWhat the program itself takes, the probe in it included; for valgrind that is all.\n\n{program}\n\
+             ## All processes\n\nWith Sonde's own process beside it, which reads, summarizes and reports.\n\n{all}",
             self.rounds, self.scale, self.heavy_rounds, self.heavy_scale, self.lackey_scale
         );
         if !missing.is_empty() {
@@ -94,7 +98,8 @@ impl Overhead {
         sonde: &Sonde,
         failed: &mut Vec<String>,
     ) -> Result<Row> {
-        let mut row = Row { name: workload.name.clone(), native: None, ratios: vec![None; columns.len()] };
+        let mut row =
+            Row { name: workload.name.clone(), native: None, costs: vec![Cost::default(); columns.len()] };
         for group in [Group::Light, Group::Heavy, Group::Lackey] {
             let members: Vec<usize> = (0..columns.len()).filter(|&i| columns[i].group == group).collect();
             if members.is_empty() {
@@ -103,9 +108,9 @@ impl Overhead {
             let (scale, rounds, limit) = self.extent(group);
             let subject = workload.ready(&self.places.inputs, scale, limit)?;
             let ways: Vec<&Column> = members.iter().map(|&i| &columns[i]).collect();
-            let (native, ratios) = interleaved(&subject, &ways, rounds, sonde, failed)?;
+            let (native, costs) = interleaved(&subject, &ways, rounds, sonde, failed)?;
             row.native = row.native.or(native);
-            members.iter().zip(ratios).for_each(|(&i, spread)| row.ratios[i] = spread);
+            members.iter().zip(costs).for_each(|(&i, cost)| row.costs[i] = cost);
         }
         Ok(row)
     }
@@ -127,9 +132,9 @@ fn interleaved(
     rounds: usize,
     sonde: &Sonde,
     failed: &mut Vec<String>,
-) -> Result<(Option<f64>, Vec<Option<Spread>>)> {
+) -> Result<(Option<f64>, Vec<Cost>)> {
     let mut native_seconds = Vec::new();
-    let mut ratios = vec![Vec::new(); columns.len()];
+    let mut ratios = vec![(Vec::new(), Vec::new()); columns.len()];
     for round in 0..rounds {
         let native = cpu_time::of(&subject.job)?.0.as_secs_f64();
         native_seconds.push(native);
@@ -137,10 +142,11 @@ fn interleaved(
             let at = (turn + round) % columns.len();
             let told = format!("{:8} {:20} round {} of {rounds}", subject.name, columns[at].title, round + 1);
             match timed(subject, columns[at], sonde) {
-                Ok(time) => {
-                    let ratio = time.as_secs_f64() / native;
-                    eprintln!("{told}: {ratio:.3} of {native:.2} s");
-                    ratios[at].push(ratio);
+                Ok((program, all)) => {
+                    let (program, all) = (program / native, all / native);
+                    eprintln!("{told}: {program:.3}, {all:.3} in all, of {native:.2} s");
+                    ratios[at].0.push(program);
+                    ratios[at].1.push(all);
                 }
                 Err(error) => {
                     eprintln!("{told}: {error}");
@@ -151,12 +157,15 @@ fn interleaved(
     }
     Ok((
         statistics::spread(&native_seconds).map(|s| s.median),
-        ratios.iter().map(|r| statistics::spread(r)).collect(),
+        ratios.iter().map(|(program, all)| Cost::of(program, all)).collect(),
     ))
 }
 
-fn timed(subject: &Subject, column: &Column, sonde: &Sonde) -> Result<Duration> {
+/// Seconds of the program, and of all processes.
+fn timed(subject: &Subject, column: &Column, sonde: &Sonde) -> Result<(f64, f64)> {
     let job = column.job(subject, sonde);
     let (time, summary) = cpu_time::of(&job)?;
-    column.check(&job, &summary).map(|()| time)
+    column.check(&job, &summary)?;
+    let all = time.as_secs_f64();
+    Ok((trial::program_seconds(&summary).unwrap_or(all), all))
 }

@@ -11,22 +11,47 @@ pub struct Row {
     pub name: String,
     /// CPU seconds of a native run on the long input.
     pub native: Option<f64>,
-    /// CPU time over native of the same round.
-    pub ratios: Vec<Option<Spread>>,
+    /// What each column costs.
+    pub costs: Vec<Cost>,
+}
+
+/// CPU time over native of the same round.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Cost {
+    program: Option<Spread>,
+    all: Option<Spread>,
+}
+
+impl Cost {
+    /// From the ratios of several rounds.
+    pub fn of(program: &[f64], all: &[f64]) -> Cost {
+        Cost { program: statistics::spread(program), all: statistics::spread(all) }
+    }
+
+    /// Of the program itself.
+    pub fn program(&self) -> Option<Spread> {
+        self.program
+    }
+
+    /// Of all processes.
+    pub fn all(&self) -> Option<Spread> {
+        self.all
+    }
 }
 
 /// A Markdown table: the median of each cell with its smallest and largest, then mean and worst of the medians.
-pub fn markdown(titles: &[&str], rows: &[Row]) -> String {
+pub fn markdown(titles: &[&str], rows: &[Row], part: impl Fn(&Cost) -> Option<Spread>) -> String {
     let mut text =
         format!("| | native, s | {} |\n|---|---|{}\n", titles.join(" | "), "---|".repeat(titles.len()));
     for row in rows {
         let native = row.native.map_or("-".into(), |s| format!("{s:.1}"));
-        let cells: Vec<String> = row.ratios.iter().map(|r| r.map_or("-".into(), cell)).collect();
+        let cells: Vec<String> = row.costs.iter().map(|c| part(c).map_or("-".into(), cell)).collect();
         writeln!(text, "| {} | {native} | {} |", row.name, cells.join(" | "))
             .expect("writing to a string cannot fail");
     }
-    let medians =
-        |column: usize| rows.iter().filter_map(|r| r.ratios[column].map(|s| s.median)).collect::<Vec<f64>>();
+    let medians = |column: usize| {
+        rows.iter().filter_map(|r| part(&r.costs[column]).map(|s| s.median)).collect::<Vec<f64>>()
+    };
     let line = |what: &dyn Fn(&[f64]) -> Option<f64>| {
         let cells =
             (0..titles.len()).map(|c| what(&medians(c)).map_or("-".into(), |v| format!("**{}**", number(v))));
@@ -62,14 +87,14 @@ mod tests {
 
     #[test]
     fn a_table_with_means_and_gaps() {
-        let spread = |m| Some(Spread { low: m / 2.0, median: m, high: m * 2.0 });
+        let spread = |m| Cost { program: None, all: Some(Spread { low: m / 2.0, median: m, high: m * 2.0 }) };
         let rows = [
-            Row { name: "a".into(), native: Some(5.04), ratios: vec![spread(1.0), None] },
-            Row { name: "b".into(), native: None, ratios: vec![spread(4.0), spread(2500.0)] },
+            Row { name: "a".into(), native: Some(5.04), costs: vec![spread(1.0), Cost::default()] },
+            Row { name: "b".into(), native: None, costs: vec![spread(4.0), spread(2500.0)] },
         ];
         let expected = "| | native, s | x | y |\n|---|---|---|---|\n| a | 5.0 | 1.000 (0.500-2.0) | - |\n\
                         | b | - | 4.0 (2.0-8.0) | 2500 (1250-5000) |\n\
                         | geometric mean | | **2.0** | **2500** |\n| worst | | **4.0** | **2500** |\n";
-        assert_eq!(markdown(&["x", "y"], &rows), expected);
+        assert_eq!(markdown(&["x", "y"], &rows, Cost::all), expected);
     }
 }

@@ -33,6 +33,13 @@ pub fn instructions(summary: &[u8]) -> Option<u64> {
     serde_json::from_slice::<serde_json::Value>(summary).ok()?.get("instructions")?.as_u64()
 }
 
+/// CPU seconds of the program itself and the children it waited for, according to a summary; `None` when it does not say.
+pub fn program_seconds(summary: &[u8]) -> Option<f64> {
+    let summary = serde_json::from_slice::<serde_json::Value>(summary).ok()?;
+    let children = summary.get("children_cpu_seconds").and_then(serde_json::Value::as_f64).unwrap_or(0.0);
+    Some(summary.get("cpu_seconds")?.as_f64()? + children)
+}
+
 /// A run that was not what it should have been.
 #[derive(Clone, Debug)]
 pub struct Failure {
