@@ -260,3 +260,47 @@ fn hostile_programs_are_the_same_as_followed_children() {
     }
     assert!(recorded >= chosen.len() as u64, "only {recorded} processes were recorded");
 }
+
+/// Replaces itself by another program, first by one that is not there.
+const REPLACED: &str = r#"
+#include <stdio.h>
+#include <unistd.h>
+__attribute__((noinline)) unsigned work_before(unsigned rounds) {
+    volatile unsigned sum = 0;
+    for (unsigned i = 0; i < rounds; i++) sum += i;
+    return sum;
+}
+__attribute__((noinline)) unsigned work_after(unsigned rounds) {
+    volatile unsigned sum = 0;
+    for (unsigned i = 0; i < rounds; i++) sum += i;
+    return sum;
+}
+int main(int argc, char **argv) {
+    if (argc > 1) { printf("after %u\n", work_after(3000000)); return 5; }
+    printf("before %u\n", work_before(2000000));
+    fflush(stdout);
+    char *args[] = {argv[0], "again", 0};
+    execv("/nowhere/nothing", args);
+    execv(argv[0], args);
+    return 1;
+}
+"#;
+
+#[test]
+fn a_program_that_replaces_itself_is_recorded_on() {
+    let bench = Bench::new();
+    let program = bench.compile("replaced", REPLACED, &["-O1", "-g"]).display().to_string();
+    let native = bench.native(&[&program]);
+    let modes: [&[&str]; 2] = [&["--policy", "always"], &["--policy", "counter", "--burst", "1000:1000"]];
+    for options in modes {
+        let (done, report) = bench.report(options, &[&program]);
+        assert_eq!((&done.out, done.status), (&native.out, native.status), "{options:?}");
+        assert!(report["became"].is_null(), "{options:?}: {report}");
+        let hot = report.to_string();
+        assert!(hot.contains("work_before") && hot.contains("work_after"), "{options:?}: {hot}");
+        if options[1] == "always" {
+            let instructions = report["instructions"].as_u64().unwrap();
+            assert!(instructions > 5_000_000 * 4, "{instructions}");
+        }
+    }
+}

@@ -53,7 +53,7 @@ impl Engine {
         sonde_sys::process::futex_wake(&self.control().full_signal);
     }
 
-    /// The program ends: waits until the reader has read what was handed in. It then looks at what the addresses lie in, which
+    /// The program ends, or replaces itself: waits until the reader has read what was handed in. It then looks at what the addresses lie in, which
     /// is gone once the program is.
     pub fn await_reader(&self) {
         // A reader that is stuck must not keep the program for ever: 5 s.

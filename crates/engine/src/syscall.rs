@@ -103,7 +103,9 @@ impl Engine {
                     self.mark(thread, Kind::End, &[sonde_sys::time::tsc(), Cause::Exit as u64, pc], true);
                 }
                 self.submit(thread);
-                if nr == number::EXIT_GROUP {
+                // What the addresses lie in is gone after either of these.
+                let replaced = nr != number::EXIT && thread.version == RECORDING;
+                if nr == number::EXIT_GROUP || replaced {
                     self.await_reader();
                 }
             }

@@ -11,7 +11,7 @@ use crate::ptrace::Tracee;
 use crate::shared::SharedMemory;
 use crate::signals::Signals;
 use crate::spawn::{Spawned, Way, kill, spawn};
-use crate::stops::Stops;
+use crate::stops::{Care, Stops};
 use crate::study::Study;
 use crate::threads::{Kind, Threads};
 use crate::watch::{self, Clock};
@@ -114,7 +114,11 @@ impl Session {
         let fewer_checks = fewer_checks::prepare(program, options, &shared);
         let clock = Clock::start();
         let signals = Signals::take_over();
-        let way = if kind == Some(Kind::Stops) { Way::Seized } else { Way::Placed };
+        let way = match kind {
+            Some(Kind::Stops) => Way::Seized(Care::Bursts),
+            Some(_) => Way::Placed,
+            None => Way::Seized(Care::Exec),
+        };
         let Spawned { pid, number } = spawn(program, &shared, way)?;
         let tracee = Tracee::new(pid).inspect_err(|_| kill(pid))?;
         let holdings = place::place(&tracee, &shared, Some(number), SIGNAL).inspect_err(|_| kill(pid))?;
@@ -125,10 +129,10 @@ impl Session {
         }
         // Before it runs: what it is replaced by is told from what it was.
         let study = Study::new(pid, shared, options.detail);
-        let stops = if way == Way::Seized {
+        let stops = if let Way::Seized(care) = way {
             drop(tracee);
             let most = if options.follow { options.most_processes.max(1) } else { 0 };
-            let mut stops = Stops::new(pid, &study.shared, most);
+            let mut stops = Stops::new(pid, care, &study.shared, most);
             stops.go_on_after_exec(holdings);
             Some(stops)
         } else {

@@ -6,7 +6,7 @@ use crate::image::PROBE;
 use crate::program::Program;
 use crate::shared::SharedMemory;
 use crate::signals;
-use crate::stops;
+use crate::stops::{self, Care};
 use std::env;
 use std::ffi::{CString, OsString};
 use std::fs::File;
@@ -20,7 +20,7 @@ pub enum Way {
     /// Nobody, once the probe is placed: it asks to be traced, and is let go.
     Placed,
     /// Sonde, through a tracer that it keeps from before the first instruction on.
-    Seized,
+    Seized(Care),
     /// Nobody: the dynamic loader maps the probe, which starts itself.
     Preloaded,
 }
@@ -111,7 +111,7 @@ pub fn spawn(program: &Program, shared: &SharedMemory, way: Way) -> Result<Spawn
             let ready = match way {
                 Way::Placed => libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0) == 0,
                 Way::Preloaded => true,
-                Way::Seized => libc::read(wait_for_go.as_raw_fd(), (&raw mut byte).cast(), 1) == 1,
+                Way::Seized(_) => libc::read(wait_for_go.as_raw_fd(), (&raw mut byte).cast(), 1) == 1,
             };
             if ready {
                 libc::execve(prepared.path.as_ptr(), prepared.argv.as_ptr(), prepared.envp.as_ptr());
@@ -132,7 +132,7 @@ pub fn spawn(program: &Program, shared: &SharedMemory, way: Way) -> Result<Spawn
                 return Err(LaunchError::Exec { path: program.path.clone(), error });
             }
         },
-        Way::Seized => stops::attach(pid).map_err(LaunchError::NoTracing).and_then(|()| {
+        Way::Seized(care) => stops::attach(pid, care).map_err(LaunchError::NoTracing).and_then(|()| {
             // SAFETY: a byte from a local.
             unsafe { libc::write(go.as_raw_fd(), [1u8].as_ptr().cast(), 1) };
             wait_for_exec(pid).inspect(|()| stops::finish_exec(pid))

@@ -57,6 +57,7 @@ struct Process {
 /// All threads of the program, and of the processes that are followed, under our control.
 pub struct Stops {
     program: i32,
+    care: Care,
     processes: HashMap<i32, Process>,
     threads: HashMap<i32, Covered>,
     gaps: Gaps,
@@ -93,13 +94,21 @@ fn ptrace(what: libc::c_uint, tid: i32, addr: usize, data: usize) -> io::Result<
     begin::ptrace(what, tid, addr, data)
 }
 
-/// Becomes the tracer of a process and of all that it will start, without stopping it.
-pub fn attach(pid: i32) -> io::Result<()> {
-    let options = libc::PTRACE_O_TRACECLONE
-        | libc::PTRACE_O_TRACEFORK
-        | libc::PTRACE_O_TRACEVFORK
-        | libc::PTRACE_O_TRACEEXEC
-        | libc::PTRACE_O_TRACEEXIT;
+/// What a tracer is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Care {
+    /// To stop all threads when bursts are due.
+    Bursts,
+    /// To place the probe again when the program replaces itself (exec), and to have a last look at it before it ends:
+    /// everything else is up to the probe. Only the first thread is traced; if another one execs, that is not followed.
+    Exec,
+}
+
+/// Becomes the tracer of a process without stopping it, and of all that it will start if that is wanted.
+pub fn attach(pid: i32, care: Care) -> io::Result<()> {
+    let ends = libc::PTRACE_O_TRACEEXEC | libc::PTRACE_O_TRACEEXIT;
+    let begins = libc::PTRACE_O_TRACECLONE | libc::PTRACE_O_TRACEFORK | libc::PTRACE_O_TRACEVFORK;
+    let options = if care == Care::Bursts { begins | ends } else { ends };
     ptrace(libc::PTRACE_SEIZE, pid, 0, options as usize)
 }
 
@@ -117,12 +126,13 @@ pub fn finish_exec(pid: i32) {
 impl Stops {
     /// In charge of a process that was attached and stands still before its first instruction, with a probe inside.
     /// Follows at most so many of its children at a time.
-    pub fn new(pid: i32, shared: &SharedMemory, most: usize) -> Stops {
+    pub fn new(pid: i32, care: Care, shared: &SharedMemory, most: usize) -> Stops {
         let seccomp = status_of(pid, pid).seccomp;
         let program =
             Process { inside: Inside::Nothing, seccomp, holdings: Holdings::default(), failures: 0 };
         Stops {
             program: pid,
+            care,
             processes: HashMap::from([(pid, program)]),
             threads: HashMap::new(),
             gaps: Gaps::new(&shared.control().config),
@@ -136,6 +146,9 @@ impl Stops {
 
     /// Watches the CPU time of a thread, whose first burst is due after `gap` of it.
     fn cover(&mut self, pid: i32, tid: i32, gap: u64) {
+        if self.care == Care::Exec {
+            return;
+        }
         match open_cpu(pid, tid) {
             Ok(cpu) => {
                 let due_ns = cpu_ns(&cpu).unwrap_or(0) + gap;
@@ -154,8 +167,9 @@ impl Stops {
 
     /// How long the caller may sleep before [`serve`](Self::serve) has something to do.
     pub fn patience(&self) -> Duration {
+        let (least, most) = (Duration::from_micros(200), Duration::from_millis(2));
         let quarter = Duration::from_nanos(self.gaps.period() / 4);
-        quarter.clamp(Duration::from_micros(200), Duration::from_millis(2))
+        if self.care == Care::Exec { most } else { quarter.clamp(least, most) }
     }
 
     /// Handles what the threads reported, and asks those whose time has come. Tells what the caller has to act upon.
