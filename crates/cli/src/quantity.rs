@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-pub use sonde_report::{grouped, size};
+pub use sonde_report::{count, grouped, size};
 
 /// Reads a share of the whole: `1%`, `1 %` or `0.01`.
 pub fn parse_share(text: &str) -> Result<f64, String> {

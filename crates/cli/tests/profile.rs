@@ -75,7 +75,7 @@ fn runs_of_the_same_program_show_no_change_and_versions_do() {
         assert_eq!(kind["changes"].as_array().map(Vec::len), Some(0), "{kind}");
     }
     let text = bench.sonde(&["diff", "first.sonde", "second.sonde"]);
-    assert!(String::from_utf8_lossy(&text.stdout).contains("nothing changed beyond the errors"));
+    assert!(String::from_utf8_lossy(&text.stdout).contains("no share changed beyond the errors"));
     let changed = bench.json(&["diff", "--json", "first.sonde", "new.sonde"]);
     let by = |name: &str| {
         let found = changed["functions"].as_array().expect("functions").iter().find(|f| f["name"] == name);
@@ -83,6 +83,28 @@ fn runs_of_the_same_program_show_no_change_and_versions_do() {
     };
     assert!(by("first (program)") < -0.1 && by("second (program)") > 0.1);
     assert_eq!(changed["rebuilt"].as_array().map(Vec::len), Some(1));
+}
+
+/// Shares do not tell that a program got slower as a whole; nor does anything where hardly a burst was recorded.
+#[test]
+fn a_program_that_got_slower_as_a_whole_is_seen_and_so_are_too_few_bursts() {
+    let bench = Bench::new();
+    let program = bench.build("p", 60, 40);
+    bench.run(&BURSTS, "fast.sonde", &program, "4000");
+    bench.run(&BURSTS, "slow.sonde", &program, "16000");
+    let diff = bench.json(&["diff", "--json", "fast.sonde", "slow.sonde"]);
+    let times = diff["times_as_long"].as_f64().expect("a number");
+    assert!(times > 2.0 && times < 8.0, "{times}");
+    assert_eq!(diff["takes_as_long"], false);
+    let text = |args: &[&str]| String::from_utf8_lossy(&bench.sonde(args).stdout).into_owned();
+    let told = text(&["diff", "fast.sonde", "slow.sonde"]);
+    assert!(told.contains("times as long: ") && told.contains("times as long alike"), "{told}");
+    let same = text(&["diff", "fast.sonde", "fast.sonde"]);
+    assert!(!same.contains("times as long") && same.contains("(1 run, "), "{same}");
+    bench.run(&["--period", "100ms"], "few.sonde", &program, "4000");
+    let few = text(&["diff", "few.sonde", "few.sonde"]);
+    assert_eq!(few.matches("too few bursts").count(), 1, "{few}");
+    assert!(few.contains("--rate 5%") && !few.contains("100.0 %"), "{few}");
 }
 
 #[test]

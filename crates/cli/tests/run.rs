@@ -450,6 +450,24 @@ fn a_run_too_short_for_a_burst_says_what_to_do() {
     assert!(!all.err.contains("no burst"), "{}", all.err);
     let wanted = bench.sonde(&["run", "--burst", "0", "--", "true"]).good();
     assert!(!wanted.err.contains("no burst"), "{}", wanted.err);
+    let counted = bench.sonde(&["run", "--policy", "counter", "--burst", "1000000000:10", "--", "true"]);
+    assert!(counted.err.contains("no burst") && counted.err.contains("--burst"), "{}", counted.err);
+}
+
+#[test]
+fn the_report_says_what_shares_are_of_and_what_was_not_looked_for() {
+    let bench = Bench::new();
+    let (done, report) = bench.report(&[], &["sort", "lines"]);
+    done.good();
+    let seconds = |key: &str| report[key].as_f64().expect("seconds");
+    let (user, system) = (seconds("user_seconds"), seconds("system_seconds"));
+    assert!((user + system - seconds("cpu_seconds")).abs() < 1e-6, "{report}");
+    assert!(user > 0.0 && seconds("sonde_cpu_seconds") > 0.0, "{report}");
+    let done = bench.sonde(&["run", "--no-ranges", "--", "sort", "lines"]);
+    assert!(done.err.contains("in user code, which shares are of"), "{}", done.err);
+    assert!(done.err.contains("not looked for (--no-ranges)"), "{}", done.err);
+    assert!(!done.err.contains("no range has"), "{}", done.err);
+    assert!(done.err.lines().all(|line| line.chars().count() <= 100), "{}", done.err);
 }
 
 #[test]

@@ -47,3 +47,4 @@ pub use signals::die_by;
 pub use sonde_checks::Scheme;
 pub use sonde_wire::Counter;
 pub use threads::Kind as TriggerKind;
+pub use watch::own_cpu_time;

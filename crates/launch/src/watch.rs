@@ -187,6 +187,11 @@ pub fn cpu_time(pid: i32) -> Duration {
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
+/// CPU time that Sonde itself has used so far.
+pub fn own_cpu_time() -> Duration {
+    cpu_time(std::process::id() as i32)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

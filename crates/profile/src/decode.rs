@@ -213,6 +213,8 @@ fn run(run: wire::Run) -> Result<Run, ProfileError> {
             kernel: machine.kernel,
         },
         cpu_ns: run.cpu_ns,
+        system_ns: run.system_ns,
+        sonde_ns: run.sonde_ns,
         wall_ns: run.wall_ns,
         ending: match run.end {
             None => Ending::Unknown,

@@ -73,6 +73,8 @@ fn run(run: &Run) -> wire::Run {
             kernel: run.machine.kernel.clone(),
         }),
         cpu_ns: run.cpu_ns,
+        system_ns: run.system_ns,
+        sonde_ns: run.sonde_ns,
         wall_ns: run.wall_ns,
         bursts: run.bursts,
         burst_ns: run.burst_ns,

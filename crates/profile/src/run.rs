@@ -58,6 +58,10 @@ pub struct Run {
     pub machine: Machine,
     /// CPU time of the program.
     pub cpu_ns: u64,
+    /// The part of it in the kernel, where it was measured.
+    pub system_ns: Option<u64>,
+    /// CPU time of Sonde itself, where it was measured.
+    pub sonde_ns: Option<u64>,
     /// Wall time.
     pub wall_ns: u64,
     /// How the program ended.

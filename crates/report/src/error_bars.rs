@@ -20,6 +20,12 @@ pub fn half_width(share: f64, unit: Unit, bursts: &Bursts) -> f64 {
     Z * (p * (1.0 - p) / n).sqrt()
 }
 
+/// The same for a share of so many events: where they are fewer than bursts, not every burst can have told of them.
+pub fn half_width_of(share: f64, unit: Unit, bursts: &Bursts, events: u64) -> f64 {
+    let seen = bursts.count.saturating_sub(bursts.empty);
+    half_width(share, unit, &Bursts { count: seen.min(events), empty: 0, ..*bursts })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -34,6 +40,11 @@ mod tests {
         assert!((at(10_000) - 0.0098).abs() < 1e-4);
         assert!(at(100) > 9.0 * at(10_000) && at(100) < 11.0 * at(10_000));
         assert_eq!(half_width(0.5, Unit::Events, &bursts(100)), 0.0);
+        let of = |events| half_width_of(0.5, Unit::Picoseconds, &bursts(100), events);
+        assert!(
+            of(1_000_000) == at(100) && of(10) == at(10),
+            "events, not bursts, are what there is little of"
+        );
     }
 
     #[test]

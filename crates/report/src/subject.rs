@@ -19,6 +19,8 @@ pub struct About {
     pub losses: Vec<(u64, String)>,
     /// CPU time in seconds.
     pub cpu_seconds: f64,
+    /// The part of it in the kernel, where it was measured.
+    pub system_seconds: Option<f64>,
 }
 
 /// What was kept of one run, or of several that were merged.

@@ -56,14 +56,16 @@ pub fn write(out: &mut impl Write, report: &Report, sections: &[Section], style:
     Ok(())
 }
 
-/// A heading.
+/// A heading, with what its figures are.
 pub(crate) fn heading(out: &mut impl Write, style: Style, title: &str, note: &str) -> io::Result<()> {
-    let note = if note.is_empty() { String::new() } else { format!(" ({note})") };
-    if style.colour {
-        writeln!(out, "\n\x1b[1m{title}\x1b[0m{note}")
-    } else {
-        writeln!(out, "\n{title}{note}")
+    let whole = if note.is_empty() { title.to_owned() } else { format!("{title} ({note})") };
+    let mut lines = wrap(&whole, style.width.saturating_sub(2)).into_iter();
+    let first = lines.next().unwrap_or_default();
+    match first.strip_prefix(title).filter(|_| style.colour) {
+        Some(rest) => writeln!(out, "\n\x1b[1m{title}\x1b[0m{rest}")?,
+        None => writeln!(out, "\n{first}")?,
     }
+    lines.try_for_each(|line| writeln!(out, "  {line}"))
 }
 
 /// A share as percent in 6 columns.
@@ -117,6 +119,32 @@ pub(crate) fn fit_code(text: &str, columns: usize) -> String {
     fit(&format!("{inside}, inlined in {outside}"), columns)
 }
 
+/// Text in lines of at most so many columns, broken between words.
+pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let line = lines.last_mut().expect("there is one");
+        let taken = line.chars().count();
+        if taken > 0 && taken + 1 + word.chars().count() > columns {
+            lines.push(word.to_owned());
+        } else {
+            if taken > 0 {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+    }
+    lines
+}
+
+/// A fact below a heading: what it is about, and sentences that are never cut.
+pub fn write_entry(out: &mut impl Write, what: &str, text: &str, style: Style) -> io::Result<()> {
+    for (i, line) in wrap(text, style.width.saturating_sub(12).max(40)).iter().enumerate() {
+        writeln!(out, "  {:<9} {line}", if i == 0 { what } else { "" })?;
+    }
+    Ok(())
+}
+
 /// The rows to show, and how many are left out.
 pub(crate) fn some<T>(rows: &[T], style: Style) -> (&[T], usize) {
     let shown = if style.top == 0 { rows.len() } else { rows.len().min(style.top) };
@@ -140,6 +168,13 @@ mod tests {
         assert_eq!(fit("abcdefghij", 7), "abc…hij");
         assert_eq!(fit("abc", 7), "abc");
         assert_eq!(fit("äöüäöüäöü", 5).chars().count(), 5);
+    }
+
+    #[test]
+    fn sentences_are_wrapped_between_words() {
+        assert_eq!(wrap("one two three", 7), ["one two", "three"]);
+        assert_eq!(wrap("averyverylongword two", 5), ["averyverylongword", "two"]);
+        assert_eq!(wrap("", 5), [""]);
     }
 
     #[test]

@@ -49,6 +49,8 @@ pub struct RunView {
     pub facts: Vec<(String, String)>,
     /// CPU time in seconds.
     pub cpu_seconds: f64,
+    /// The part of it in the kernel, which is not recorded; null where it was not measured.
+    pub system_seconds: Option<f64>,
 }
 
 /// Exact totals of what was recorded.
@@ -64,6 +66,8 @@ pub struct Totals {
     pub loads: u64,
     /// Stores.
     pub stores: u64,
+    /// Times that repeated string instructions were gone through again; loads and stores count each.
+    pub repetitions: u64,
 }
 
 /// A report.
@@ -108,19 +112,21 @@ pub fn report(subject: &Subject<'_>, symbols: &mut Symbols, options: &Options) -
         command: about.command.clone(),
         facts: about.facts.clone(),
         cpu_seconds: about.cpu_seconds,
+        system_seconds: about.system_seconds,
     };
     Report {
         format: "sonde-report".into(),
         version: 1,
         runs: subject.runs.iter().map(run).collect(),
         unit: subject.unit.word().into(),
-        share_of: share_of(subject).into(),
+        share_of: share_of(subject),
         totals: Totals {
             bursts: subject.counts.bursts,
             instructions: subject.counts.instructions,
             blocks: subject.counts.blocks,
             loads: subject.counts.loads,
             stores: subject.counts.stores,
+            repetitions: subject.counts.repetitions,
         },
         functions: functions::view(subject, &mut namer),
         ranges: subject.ranges.iter().map(|r| ranges::view(subject, r, &mut namer, options)).collect(),
@@ -140,11 +146,15 @@ pub fn hot(subject: &Subject<'_>, tree: &Ranges, symbols: &mut Symbols, options:
     ranges::view(subject, tree, &mut namer, options)
 }
 
-fn share_of(subject: &Subject<'_>) -> &'static str {
-    match subject.unit {
-        sonde_summary::Unit::Events => "all instructions executed while recording",
-        sonde_summary::Unit::Picoseconds => "the program's CPU time in user code, estimated from bursts",
+fn share_of(subject: &Subject<'_>) -> String {
+    if subject.unit == sonde_summary::Unit::Events {
+        return "all instructions executed while recording".into();
     }
+    let cpu: f64 = subject.runs.iter().map(|run| run.cpu_seconds).sum();
+    let system: Option<f64> = subject.runs.iter().map(|run| run.system_seconds).sum();
+    let known = system.filter(|_| !subject.runs.is_empty());
+    let of = known.map_or_else(String::new, |system| format!(" ({:.2} of {cpu:.2} s)", cpu - system));
+    format!("the program's CPU time in user code{of}, estimated from bursts")
 }
 
 /// The JSON Schema of a report.

@@ -189,6 +189,7 @@ fn kept(built: &Built, unit: Unit) -> Kept {
             facts: vec![("trigger".into(), "none".into())],
             losses: vec![(7, "bursts were skipped".into())],
             cpu_seconds: 1.5,
+            system_seconds: Some(0.25),
         }],
         unit,
     }
@@ -297,6 +298,54 @@ fn shares_from_bursts_have_error_bars() {
     let hot = &report.functions[0];
     assert!(hot.plus_minus > 0.02 && hot.plus_minus < 0.05, "{}", hot.plus_minus);
     assert!(text(&report, &[Section::Functions], 100).contains('±'));
+    let calls = report.calls.as_ref().unwrap();
+    assert!(calls.methods[0].plus_minus > 0.0 && calls.pairs[0].plus_minus > 0.0);
+    assert!((calls.regions[0].plus_minus - hot.plus_minus).abs() < 1e-9, "both are shares of time");
+    let calls = text(&report, &[Section::Calls], 100);
+    assert_eq!(calls.matches('±').count(), 6, "each row, and two headings say what it is: {calls}");
+}
+
+#[test]
+fn the_heading_says_what_shares_are_of() {
+    let report = kept(&Built::new(), Unit::Picoseconds).report();
+    let functions = text(&report, &[Section::Functions], 100);
+    assert!(
+        functions.contains("CPU time in user code (1.25 of 1.50 s), estimated from bursts"),
+        "{functions}"
+    );
+}
+
+#[test]
+fn what_was_not_seen_whole_has_no_average() {
+    let built = Built::new();
+    let mut kept = kept(&built, Unit::Events);
+    kept.loops.loops[0].whole = Spread::default();
+    kept.loops.loops[0].cut.starts = 1;
+    let text = text(&kept.report(), &[Section::Loops], 100);
+    assert!(!text.contains("0.0 (0-0)"), "{text}");
+    let row = text.lines().find(|line| line.contains("source.c")).expect(&text);
+    assert_eq!(row.split_whitespace().filter(|word| *word == "-").count(), 2, "{row}");
+    assert!(text.contains("1 loop;") && text.contains("1 execution of these"), "{text}");
+}
+
+#[test]
+fn what_repeated_string_instructions_do_is_said_where_it_shows() {
+    let mut kept = kept(&Built::new(), Unit::Events);
+    (kept.counts.loads, kept.counts.repetitions) = (70_000, 69_000);
+    let said = text(&kept.report(), &[Section::Ranges(Kind::LoadAddresses)], 100);
+    assert!(said.contains("70,000 were recorded: a repeated string instruction"), "{said}");
+    kept.counts.repetitions = 0;
+    assert!(!text(&kept.report(), &[Section::Ranges(Kind::LoadAddresses)], 100).contains("repeated"));
+}
+
+#[test]
+fn sentences_are_never_cut() {
+    let report = kept(&Built::new(), Unit::Events).report();
+    let advice = report.streams.as_ref().unwrap().streams[0].advice.clone();
+    let shown = text(&report, &[Section::Streams], 60);
+    let joined = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(joined.contains(&advice), "{shown}");
+    assert!(shown.lines().all(|line| line.chars().count() <= 60), "{shown}");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use sonde_profile::{MergeOptions, Profile};
 
 use crate::outcome::CannotWrite;
-use crate::quantity::grouped;
+use crate::quantity::{count, grouped};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -52,10 +52,10 @@ fn tell(sum: &Profile, args: &Args) -> io::Result<()> {
     let (totals, cpu) = (&sum.totals, sum.totals.cpu_ns as f64 / 1e9);
     writeln!(
         err,
-        "{}: {} runs, {cpu:.2} s of CPU time, {} bursts",
+        "{}: {}, {cpu:.2} s of CPU time, {}",
         args.output.display(),
-        grouped(totals.runs),
-        grouped(totals.bursts)
+        count(totals.runs, "run", "runs"),
+        count(totals.bursts, "burst", "bursts")
     )?;
     if sum.unknown_parts > 0 {
         let parts = grouped(sum.unknown_parts);

@@ -2,6 +2,7 @@
 
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use clap::Parser;
@@ -9,7 +10,7 @@ use sonde_profile::{Ending, Profile, Run};
 use sonde_report::{About, Options, Section, Style, Subject};
 use sonde_symbol::Symbols;
 
-use crate::commands::run::loss_in_words;
+use crate::commands::run::{due, loss_in_words, too_few};
 use crate::outcome::CannotWrite;
 use crate::quantity::{grouped, parse_share};
 
@@ -168,13 +169,20 @@ fn about(run: &Run) -> About {
     }
     facts.push(("loader".into(), run.loader.clone()));
     let cpu = seconds(run.cpu_ns);
-    let share = if run.cpu_ns == 0 { 0.0 } else { run.burst_ns as f64 / run.cpu_ns as f64 };
-    let recorded = if run.policy == "always" {
-        String::new()
-    } else {
-        format!(", {:.2} % of it in bursts", share * 100.0)
-    };
-    facts.push(("time".into(), format!("{cpu:.2} s of CPU time in {:.2} s{recorded}", seconds(run.wall_ns))));
+    let system = run.system_ns.map(|ns| seconds(ns.min(run.cpu_ns)));
+    let split = system.map_or_else(String::new, |system| {
+        format!(
+            ": {:.2} s in user code, which shares are of, and {system:.2} s in the kernel, which is in none",
+            cpu - system
+        )
+    });
+    facts.push(("time".into(), format!("{cpu:.2} s of CPU time in {:.2} s{split}", seconds(run.wall_ns))));
+    facts.push(("overhead".into(), overhead(run)));
+    let user = Duration::from_nanos(run.cpu_ns - run.system_ns.unwrap_or(0).min(run.cpu_ns));
+    if run.period_ns > 0 && run.burst_checks > 0 && run.rate.is_none() {
+        let due = due(user, Duration::from_nanos(run.period_ns));
+        facts.extend(too_few(run.bursts, due, run.trigger.as_deref()).map(|few| ("bursts".into(), few)));
+    }
     facts.push(("machine".into(), format!("{}, Linux {}", run.machine.processor, run.machine.kernel)));
     if let Some(became) = &run.became {
         facts.push(("exec".into(), format!("it became {became}, which was not recorded")));
@@ -188,7 +196,21 @@ fn about(run: &Run) -> About {
         facts,
         losses: run.losses.iter().map(loss).collect(),
         cpu_seconds: cpu,
+        system_seconds: system,
     }
+}
+
+/// What recording cost.
+fn overhead(run: &Run) -> String {
+    let seconds = |ns: u64| ns as f64 / 1e9;
+    let bursts = if run.policy == "always" {
+        "everything was recorded; not known without a native run".to_owned()
+    } else {
+        let share = if run.cpu_ns == 0 { 0.0 } else { run.burst_ns as f64 / run.cpu_ns as f64 };
+        format!("{:.2} % of the CPU time in bursts", share * 100.0)
+    };
+    let own = run.sonde_ns.map(|ns| format!("; Sonde itself used {:.2} s of CPU time", seconds(ns)));
+    bursts + &own.unwrap_or_default()
 }
 
 fn ending(ending: Ending) -> String {

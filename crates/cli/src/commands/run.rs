@@ -25,6 +25,7 @@ use sonde_launch::{Counter, Options, Outlets, Parts, Policy, Program, Served, Se
 pub use args::{Args, CommandLine, Recording};
 pub use drops::loss_in_words;
 use facts::{Facts, Known, Memory};
+pub use facts::{due, too_few};
 use kept::{Line, Taken};
 use pace::{Measured, Pace};
 use processes::{Processes, add_bursts, add_hot, sum, weigh};
@@ -174,8 +175,9 @@ fn conclude(
     if args.follow {
         // Bursts are drawn from the CPU time of all, also of those that ended before one was due.
         let cpu = served.totals.cpu + served.followed.cpu;
+        let system = served.totals.system + served.followed.system;
         served.totals.add(&pool.totals);
-        served.totals.cpu = cpu;
+        (served.totals.cpu, served.totals.system) = (cpu, system);
         add_hot(&mut hot_code, pool.hot_code);
         add_hot(&mut hot_data, pool.hot_data);
         let (unit, mut bursts) = (found.unit(), found.bursts());
@@ -201,6 +203,12 @@ fn conclude(
         missing: found.missing(),
         hot_threshold: args.hot,
         hot: [hot_code, hot_data],
+        has_ranges: found.findings.is_some(),
+        period: match options.policy {
+            Policy::Bursts { period, checks } if checks > 0 && args.recording.rate.is_none() => Some(period),
+            _ => None,
+        },
+        sonde_cpu: sonde_launch::own_cpu_time(),
         output: args.output.as_ref().map(|path| path.display().to_string()),
     };
     Facts::new(known, &served.totals)
@@ -218,14 +226,9 @@ fn tell(args: &Args, options: &Options, facts: &Facts, totals: &Totals) -> Resul
         None => {}
     }
     if !args.quiet {
-        report::write(&mut err, facts, totals, style(12, io::stderr().is_terminal())).map_err(unwritten)?;
-        let period = match options.policy {
-            Policy::Bursts { period, checks } if checks > 0 => Some(period),
-            _ => None,
-        };
-        if let Some(advice) = advice::advice(facts, period) {
-            writeln!(err, "  advice    {advice}").map_err(unwritten)?;
-        }
+        let style = style(12, io::stderr().is_terminal());
+        let advice = advice::advice(facts, options.policy);
+        report::write(&mut err, facts, totals, advice.as_deref(), style).map_err(unwritten)?;
         err.flush().map_err(unwritten)?;
     }
     Ok(())

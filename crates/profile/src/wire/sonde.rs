@@ -165,6 +165,12 @@ pub struct Run {
     /// Arguments that were left out of `command` because it was very long.
     #[prost(uint64, tag = "29")]
     pub command_left_out: u64,
+    /// The part of cpu_ns in the kernel, in nanoseconds; absent where it was not measured.
+    #[prost(uint64, optional, tag = "30")]
+    pub system_ns: ::core::option::Option<u64>,
+    /// CPU time of Sonde itself, in nanoseconds; absent where it was not measured.
+    #[prost(uint64, optional, tag = "31")]
+    pub sonde_ns: ::core::option::Option<u64>,
     /// How the program ended; neither if that is not known.
     #[prost(oneof = "run::End", tags = "19, 20")]
     pub end: ::core::option::Option<run::End>,

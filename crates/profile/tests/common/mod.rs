@@ -115,6 +115,8 @@ pub fn run(seed: u64) -> Run {
         started_ms: 1_700_000_000_000 + seed,
         machine: Machine { processor: "x".into(), processors: 2, kernel: "6.1".into() },
         cpu_ns: 123_456_789,
+        system_ns: Some(3_456_789),
+        sonde_ns: Some(98_765_432),
         wall_ns: 234_567_890,
         ending: if seed.is_multiple_of(2) { Ending::Status(0) } else { Ending::Signal(9) },
         bursts: 100,

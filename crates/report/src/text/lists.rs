@@ -1,7 +1,7 @@
 //! Plain lists: runs, functions, the cache model, what is missing.
 
-use super::{Style, and_more, fit, fit_code, grouped, heading, percent, plus_minus, some};
-use crate::figures::short;
+use super::{Style, and_more, fit, fit_code, grouped, heading, percent, plus_minus, some, wrap, write_entry};
+use crate::figures::{count, short};
 use crate::view::Report;
 use std::io::{self, Write};
 
@@ -11,24 +11,24 @@ pub fn runs(out: &mut impl Write, report: &Report, style: Style) -> io::Result<(
     for run in shown {
         heading(out, style, &fit(&run.command.join(" "), style.width.saturating_sub(2)), "")?;
         for (what, how) in &run.facts {
-            writeln!(out, "  {what:<10} {}", fit(how, style.width.saturating_sub(13)))?;
+            write_entry(out, what, how, style)?;
         }
     }
     and_more(out, left_out)?;
     if report.runs.len() > 1 {
         let cpu: f64 = report.runs.iter().map(|run| run.cpu_seconds).sum();
-        writeln!(out, "  {} runs together, {cpu:.2} s of CPU time", report.runs.len())?;
+        write_entry(out, "together", &format!("{} runs, {cpu:.2} s of CPU time", report.runs.len()), style)?;
     }
     let t = &report.totals;
-    writeln!(
-        out,
-        "  recorded   {} instructions in {} blocks, {} loads, {} stores, {} bursts",
+    let recorded = format!(
+        "{} instructions in {} blocks, {} loads, {} stores, {}",
         grouped(t.instructions),
         grouped(t.blocks),
         grouped(t.loads),
         grouped(t.stores),
-        grouped(t.bursts)
-    )
+        count(t.bursts, "burst", "bursts")
+    );
+    write_entry(out, "recorded", &recorded, style)
 }
 
 /// Functions by weight.
@@ -83,7 +83,11 @@ pub fn missing(out: &mut impl Write, report: &Report, style: Style) -> io::Resul
     }
     heading(out, style, "not seen", "")?;
     for missed in &report.missing {
-        writeln!(out, "  {:>12} {}", grouped(missed.count), missed.what)?;
+        let lines = wrap(&missed.what, style.width.saturating_sub(15).max(40));
+        for (i, line) in lines.iter().enumerate() {
+            let number = if i == 0 { grouped(missed.count) } else { String::new() };
+            writeln!(out, "  {number:>12} {line}")?;
+        }
     }
     Ok(())
 }

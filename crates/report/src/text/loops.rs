@@ -1,26 +1,28 @@
 //! Loops and values of loads.
 
 use super::{Style, and_more, fit_code, grouped, heading, percent, plus_minus, some};
-use crate::view::{LoadView, Report};
+use crate::figures::count;
+use crate::view::{LoadView, LoopView, Report};
 use std::io::{self, Write};
 
 /// Loops: shares, executions, iterations, where.
 pub fn loops(out: &mut impl Write, report: &Report, style: Style) -> io::Result<()> {
     let Some(view) = report.loops.as_ref().filter(|view| view.found > 0) else { return Ok(()) };
-    let note = format!("{} loops; share of {}", grouped(view.found as u64), report.share_of);
+    let note = format!("{}; share of {}", count(view.found as u64, "loop", "loops"), report.share_of);
     heading(out, style, "loops", &note)?;
     writeln!(out, "      own     all    executions  iterations each (least-most)")?;
     let (shown, _) = some(&view.loops, style);
     for l in shown {
+        let (executions, iterations) = match l.executions {
+            // None was seen from its start to its end.
+            0 => ("-".to_owned(), format!("{:>10}", "-")),
+            n => (grouped(n), iterations(l)),
+        };
         let numbers = format!(
-            "  {} {}{} {:>12}  {:>10.1} ({}-{})",
+            "  {} {}{} {executions:>12}  {iterations}",
             percent(l.own_share),
             percent(l.share),
             plus_minus(l.plus_minus),
-            grouped(l.executions),
-            l.iterations,
-            grouped(l.iterations_least),
-            grouped(l.iterations_most)
         );
         let room = style.width.saturating_sub(numbers.chars().count() + 2).max(24);
         writeln!(out, "{numbers}  {}", fit_code(&l.name, room))?;
@@ -28,13 +30,19 @@ pub fn loops(out: &mut impl Write, report: &Report, style: Style) -> io::Result<
     and_more(out, view.found - shown.len())?;
     let cut: u64 = view.loops.iter().map(|l| l.cut).sum();
     if cut > 0 {
+        let what = count(cut, "execution", "executions");
         writeln!(
             out,
-            "  {} executions of these began or ended unseen: they are in no average",
-            grouped(cut)
+            "  {what} of these began or ended unseen: not in the averages (- where none was seen whole)"
         )?;
     }
     Ok(())
+}
+
+fn iterations(l: &LoopView) -> String {
+    let (least, most) = (grouped(l.iterations_least), grouped(l.iterations_most));
+    let span = if least == most { String::new() } else { format!(" ({least}-{most})") };
+    format!("{:>10.1}{span}", l.iterations)
 }
 
 /// Values of the most frequent loads.

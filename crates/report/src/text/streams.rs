@@ -1,6 +1,6 @@
 //! Hot data streams.
 
-use super::{Style, and_more, fit, grouped, heading, percent, some};
+use super::{Style, and_more, fit, grouped, heading, percent, some, wrap};
 use crate::view::Report;
 use std::io::{self, Write};
 
@@ -31,7 +31,9 @@ pub fn streams(out: &mut impl Write, report: &Report, style: Style) -> io::Resul
                 fit(&format!("{list}{more}"), style.width.saturating_sub(16))
             )?;
         }
-        writeln!(out, "           {}", fit(&s.advice, style.width.saturating_sub(11)))?;
+        for line in wrap(&s.advice, style.width.saturating_sub(11).max(40)) {
+            writeln!(out, "           {line}")?;
+        }
     }
     and_more(out, view.found - shown.len())
 }

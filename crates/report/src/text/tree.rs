@@ -1,6 +1,6 @@
 //! Trees of ranges as the paper draws them, the coverage by width (figure 11), the memory map (figure 12).
 
-use super::{Style, and_more, fit, fit_code, grouped, heading, percent, plus_minus, some};
+use super::{Style, and_more, fit, fit_code, grouped, heading, percent, plus_minus, some, wrap};
 use crate::figures::size;
 use crate::view::{HotView, RangesView, Report};
 use sonde_summary::Kind;
@@ -36,7 +36,23 @@ pub fn ranges(
         percent(view.eps).trim(),
         if report.unit == "events" { "" } else { "; ± is sampling, 95 %" }
     );
-    write_hot(out, title(kind), &note, &view.hot, view.hot_from, style)
+    write_hot(out, title(kind), &note, &view.hot, view.hot_from, style)?;
+    let counted = match kind {
+        Kind::LoadAddresses => report.totals.loads,
+        Kind::StoreAddresses => report.totals.stores,
+        _ => view.events,
+    };
+    // Counted by repetition, one copy of a page would outweigh a whole burst (docs/design/weights.md).
+    if counted > view.events && report.totals.repetitions > 0 {
+        let what = format!(
+            "{} were recorded: a repeated string instruction (rep movs, rep stos) counts here once for each line of 64 bytes",
+            grouped(counted)
+        );
+        for line in wrap(&what, style.width.saturating_sub(2).max(40)) {
+            writeln!(out, "  {line}")?;
+        }
+    }
+    Ok(())
 }
 
 /// Hot ranges below a heading of their own.

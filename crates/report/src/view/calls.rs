@@ -1,6 +1,6 @@
 //! Calls for people (Nagpurkar et al. 2006, section 3.5).
 
-use crate::error_bars::half_width;
+use crate::error_bars::{half_width, half_width_of};
 use crate::name::Namer;
 use crate::subject::Subject;
 use crate::view::Options;
@@ -21,8 +21,10 @@ pub struct MethodView {
     pub calls: u64,
     /// Backward branches recorded.
     pub backward: u64,
-    /// Share of the weight of all calls and backward branches.
+    /// Share of all calls and backward branches; from bursts, each weighted by the CPU time that its burst stands for.
     pub share: f64,
+    /// The share is this much more or less, with 95 % probability; 0 if everything was recorded.
+    pub plus_minus: f64,
 }
 
 /// A hot call pair.
@@ -34,8 +36,10 @@ pub struct PairView {
     pub callee: String,
     /// Calls recorded.
     pub calls: u64,
-    /// Share of the weight of all calls.
+    /// Share of all calls; from bursts, each weighted by the CPU time that its burst stands for.
     pub share: f64,
+    /// The share is this much more or less, with 95 % probability; 0 if everything was recorded.
+    pub plus_minus: f64,
 }
 
 /// A hot code region: the instructions up to a branch.
@@ -45,8 +49,10 @@ pub struct RegionView {
     pub branch: String,
     /// How often it was executed while recording.
     pub executed: u64,
-    /// Share of the weight of all instructions.
+    /// Share of all instructions; from bursts, of CPU time.
     pub share: f64,
+    /// The share is this much more or less, with 95 % probability; 0 if everything was recorded.
+    pub plus_minus: f64,
 }
 
 /// A context: a function with the chain of its callers.
@@ -56,7 +62,7 @@ pub struct ContextView {
     pub name: String,
     /// How many callers are above it in this list.
     pub depth: usize,
-    /// Share of all instructions in it and what it calls.
+    /// Share of all instructions (from bursts, of CPU time) in it and what it calls.
     pub share: f64,
     /// Share in it alone.
     pub own_share: f64,
@@ -92,14 +98,19 @@ pub fn view(
 ) -> CallsView {
     CallsView {
         calls: calls.calls,
-        methods: methods(calls, namer, options),
-        pairs: pairs(calls, namer, options),
-        regions: regions(calls, namer, options),
+        methods: methods(subject, calls, namer, options),
+        pairs: pairs(subject, calls, namer, options),
+        regions: regions(subject, calls, namer, options),
         contexts: contexts(subject, calls, namer, options),
     }
 }
 
-fn methods(calls: &CallProfile, namer: &mut Namer<'_>, options: &Options) -> Vec<MethodView> {
+fn methods(
+    subject: &Subject<'_>,
+    calls: &CallProfile,
+    namer: &mut Namer<'_>,
+    options: &Options,
+) -> Vec<MethodView> {
     let mut names: BTreeMap<u64, (String, String)> = BTreeMap::new();
     let all = sonde_calls::methods(calls, |at| {
         let function = namer.function(Place(at));
@@ -110,34 +121,54 @@ fn methods(calls: &CallProfile, namer: &mut Namer<'_>, options: &Options) -> Vec
         key
     });
     let total: u64 = all.iter().map(|m| m.weight).sum();
+    let events = all.iter().map(|m| m.calls.saturating_add(m.backward)).sum();
     let row = |m: &sonde_calls::Method| {
         let (name, module) = names[&m.function].clone();
         let share = m.weight as f64 / total.max(1) as f64;
-        MethodView { name, module, calls: m.calls, backward: m.backward, share }
+        let plus_minus = half_width_of(share, subject.unit, subject.bursts, events);
+        MethodView { name, module, calls: m.calls, backward: m.backward, share, plus_minus }
     };
     all.iter().take(options.top).map(row).collect()
 }
 
-fn pairs(calls: &CallProfile, namer: &mut Namer<'_>, options: &Options) -> Vec<PairView> {
+fn pairs(
+    subject: &Subject<'_>,
+    calls: &CallProfile,
+    namer: &mut Namer<'_>,
+    options: &Options,
+) -> Vec<PairView> {
     let total: u64 = calls.functions.iter().map(|f| f.weight).sum();
     let mut all = calls.pairs.clone();
     all.sort_by_key(|p| (std::cmp::Reverse(p.weight), p.site));
-    let row = |p: &sonde_calls::Pair| PairView {
-        site: namer.instruction(Place(p.site)),
-        callee: namer.function(Place(p.callee)).name,
-        calls: p.count,
-        share: p.weight as f64 / total.max(1) as f64,
+    let row = |p: &sonde_calls::Pair| {
+        let share = p.weight as f64 / total.max(1) as f64;
+        PairView {
+            site: namer.instruction(Place(p.site)),
+            callee: namer.function(Place(p.callee)).name,
+            calls: p.count,
+            share,
+            plus_minus: half_width_of(share, subject.unit, subject.bursts, calls.calls),
+        }
     };
     all.iter().take(options.top).map(row).collect()
 }
 
-fn regions(calls: &CallProfile, namer: &mut Namer<'_>, options: &Options) -> Vec<RegionView> {
+fn regions(
+    subject: &Subject<'_>,
+    calls: &CallProfile,
+    namer: &mut Namer<'_>,
+    options: &Options,
+) -> Vec<RegionView> {
     let mut all = calls.regions.clone();
     all.sort_by_key(|r| (std::cmp::Reverse(r.weight), r.branch));
-    let row = |r: &sonde_calls::Region| RegionView {
-        branch: namer.instruction(Place(r.branch)),
-        executed: r.count,
-        share: r.weight as f64 / calls.weight.max(1) as f64,
+    let row = |r: &sonde_calls::Region| {
+        let share = r.weight as f64 / calls.weight.max(1) as f64;
+        RegionView {
+            branch: namer.instruction(Place(r.branch)),
+            executed: r.count,
+            share,
+            plus_minus: half_width(share, subject.unit, subject.bursts),
+        }
     };
     all.iter().take(options.top).map(row).collect()
 }

@@ -1,6 +1,6 @@
 //! Hot ranges of a tree (Mysore et al. 2008, section 5.1) and the coverage by width (figure 11).
 
-use crate::error_bars::half_width;
+use crate::error_bars::half_width_of;
 use crate::name::{Namer, Outer};
 use crate::subject::Subject;
 use crate::view::Options;
@@ -142,7 +142,7 @@ fn of<K: Key>(
         let within: Vec<_> = within.map(|r| (keys(r.range.lo)[0], keys(r.range.hi)[0])).collect();
         let sides = ranges.kind.domains().iter().zip(lo.into_iter().zip(hi));
         let sides = sides.map(|(domain, (lo, hi))| side(namer, *domain, lo, hi, &within)).collect();
-        hot.push(row(subject, tree.events, &found[index], sides));
+        hot.push(row(subject, ranges.events, tree.events, &found[index], sides));
     }
     let widths = tree.width_coverage(options.hot).into_iter();
     RangesView {
@@ -175,14 +175,20 @@ fn in_preorder<K: Key>(ranges: &[HotRange<K>]) -> Vec<usize> {
     all
 }
 
-fn row<K: Key>(subject: &Subject<'_>, all: u64, found: &HotRange<K>, sides: Vec<SideView>) -> HotView {
+fn row<K: Key>(
+    subject: &Subject<'_>,
+    events: u64,
+    all: u64,
+    found: &HotRange<K>,
+    sides: Vec<SideView>,
+) -> HotView {
     let share = |weight: u64| weight as f64 / all.max(1) as f64;
     HotView {
         sides,
         own_share: share(found.own),
         share: share(found.total),
         share_at_most: share(found.upper).min(1.0),
-        plus_minus: half_width(share(found.total), subject.unit, subject.bursts),
+        plus_minus: half_width_of(share(found.total), subject.unit, subject.bursts, events),
         own_weight: found.own,
         weight: found.total,
         depth: found.depth,

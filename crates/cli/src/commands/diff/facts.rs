@@ -7,7 +7,7 @@ use sonde_place::{OFFSET_BITS, Place, Regions};
 use sonde_profile::Profile;
 use sonde_profile::diff::{Change, Diff, KindDiff, Shares};
 use sonde_report::Namer;
-use sonde_summary::{Domain, Kind};
+use sonde_summary::{Domain, Kind, Unit};
 use sonde_symbol::Symbols;
 
 use super::functions::Functions;
@@ -17,6 +17,9 @@ use super::functions::Functions;
 pub struct Facts {
     pub before: Side,
     pub after: Side,
+    pub times_as_long: Option<f64>,
+    /// Whether that is more than runs of the same program differ by.
+    pub takes_as_long: bool,
     pub unit: &'static str,
     pub functions_compared: usize,
     pub functions: Vec<Changed>,
@@ -36,6 +39,10 @@ pub struct Side {
     pub runs: u64,
     pub bursts: u64,
     pub cpu_seconds: f64,
+    /// CPU time of a run: on average, the least, and the most.
+    pub a_run: [f64; 3],
+    /// Of the average, what was in user code.
+    pub user_seconds_a_run: f64,
 }
 
 /// What changed in the summaries of a kind.
@@ -58,6 +65,9 @@ pub struct Changed {
     pub hi: Vec<String>,
     pub before: [f64; 2],
     pub after: [f64; 2],
+    /// CPU time in it in a run, before and after, where shares are shares of time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seconds_a_run: Option<[f64; 2]>,
     /// By how much it certainly changed, chance aside.
     pub at_least: f64,
     /// By how much it may have changed by chance.
@@ -74,12 +84,18 @@ impl Facts {
             let region = diff.regions.get(Place::new(*slot, 0));
             region.map(|region| region.name.clone()).unwrap_or_default()
         };
+        let (before, after) = (side(sides[0]), side(sides[1]));
+        let user =
+            (diff.unit == Unit::Picoseconds).then_some([before.user_seconds_a_run, after.user_seconds_a_run]);
+        let functions_of = |f: sonde_profile::diff::Named| changed(f.name, &f.shares, user);
         Facts {
-            before: side(sides[0]),
-            after: side(sides[1]),
+            times_as_long: (before.a_run[0] > 0.0).then(|| after.a_run[0] / before.a_run[0]),
+            takes_as_long: takes_as_long(&before, &after),
+            before,
+            after,
             unit: diff.unit.word(),
             functions_compared: functions.compared,
-            functions: functions.changes.into_iter().map(|f| changed(f.name, &f.shares)).collect(),
+            functions: functions.changes.into_iter().map(functions_of).collect(),
             nameless: functions.nameless,
             rebuilt: diff.rebuilt.iter().map(module).collect(),
             kinds,
@@ -95,21 +111,42 @@ impl Facts {
 }
 
 fn side(profile: &Profile) -> Side {
+    let seconds = |ns: u64| ns as f64 / 1e9;
+    let runs = profile.totals.runs.max(1) as f64;
+    let mean = seconds(profile.totals.cpu_ns) / runs;
+    let each = || profile.runs.iter().map(|run| seconds(run.cpu_ns));
+    // Of very many runs, and of old profiles, only a part tells what the kernel took.
+    let told = || profile.runs.iter().filter_map(|run| Some((run.cpu_ns, run.system_ns?.min(run.cpu_ns))));
+    let (cpu, system) = told().fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+    let in_kernel = if cpu > 0 { system as f64 / cpu as f64 } else { 0.0 };
     Side {
         command: profile.runs.first().map(|run| run.command.clone()).unwrap_or_default(),
         runs: profile.totals.runs,
         bursts: profile.totals.bursts,
-        cpu_seconds: profile.totals.cpu_ns as f64 / 1e9,
+        cpu_seconds: seconds(profile.totals.cpu_ns),
+        a_run: [mean, each().fold(mean, f64::min), each().fold(mean, f64::max)],
+        user_seconds_a_run: mean * (1.0 - in_kernel),
     }
 }
 
-fn changed(name: String, shares: &Shares) -> Changed {
+/// One run can be this much faster or slower than another of the same program on a machine that does other things, too.
+const USUAL: f64 = 1.25;
+
+/// Whether runs take as long as before, as far as can be told: several runs of each tell it by how they differ.
+fn takes_as_long(before: &Side, after: &Side) -> bool {
+    let ([_, least, most], [_, other_least, other_most]) = (before.a_run, after.a_run);
+    let room = if before.runs > 1 && after.runs > 1 { 1.0 } else { USUAL };
+    other_least <= most * room && least <= other_most * room
+}
+
+fn changed(name: String, shares: &Shares, user: Option<[f64; 2]>) -> Changed {
     Changed {
         name,
         lo: Vec::new(),
         hi: Vec::new(),
         before: [shares.before.lower, shares.before.upper],
         after: [shares.after.lower, shares.after.upper],
+        seconds_a_run: user.map(|[a, b]| [a * shares.before.lower, b * shares.after.lower]),
         at_least: shares.apart(),
         noise: shares.noise,
     }
@@ -119,7 +156,7 @@ fn of_kind(kind: &KindDiff, diff: &Diff, namer: &mut Namer<'_>) -> OfKind {
     let change = |change: &Change| {
         let hex = |keys: &[u64]| keys.iter().map(|key| format!("{key:#x}")).collect();
         let name = name(kind.kind, change, &diff.regions, namer);
-        Changed { lo: hex(&change.lo), hi: hex(&change.hi), ..changed(name, &change.shares) }
+        Changed { lo: hex(&change.lo), hi: hex(&change.hi), ..changed(name, &change.shares, None) }
     };
     OfKind {
         kind: kind.kind.name(),
@@ -154,5 +191,23 @@ fn region(regions: &Regions, place: u64) -> String {
         Some(region) if region.name.is_empty() => format!("all of {} memory", region.kind.word()),
         Some(region) => format!("all of {}", region.name),
         None => "nothing known".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(runs: u64, a_run: [f64; 3]) -> Side {
+        Side { command: Vec::new(), runs, bursts: 1, cpu_seconds: 1.0, a_run, user_seconds_a_run: 1.0 }
+    }
+
+    #[test]
+    fn several_runs_tell_what_is_usual() {
+        assert!(takes_as_long(&of(1, [1.0; 3]), &of(1, [1.2; 3])), "one run each tells no more");
+        assert!(!takes_as_long(&of(1, [1.0; 3]), &of(1, [2.0; 3])));
+        assert!(!takes_as_long(&of(1, [2.0; 3]), &of(1, [1.0; 3])));
+        assert!(!takes_as_long(&of(5, [1.0, 0.98, 1.02]), &of(5, [1.1, 1.08, 1.12])));
+        assert!(takes_as_long(&of(5, [1.0, 0.7, 1.6]), &of(5, [1.3, 1.1, 1.9])));
     }
 }

@@ -3,12 +3,13 @@
 use std::io::{self, Write};
 
 use super::facts::{Changed, Facts, Side};
-use crate::quantity::grouped;
+use crate::quantity::{count, grouped};
 
 /// Writes it, at most `top` changes of each list.
 pub fn write(out: &mut impl Write, facts: &Facts, top: usize) -> io::Result<()> {
     side(out, "before", &facts.before)?;
     side(out, "after", &facts.after)?;
+    writeln!(out, "{}", speed(facts))?;
     for module in &facts.rebuilt {
         writeln!(out, "{module} was built anew: its functions are compared by name, its data not at all")?;
     }
@@ -24,29 +25,67 @@ pub fn write(out: &mut impl Write, facts: &Facts, top: usize) -> io::Result<()> 
     }
     for kind in &facts.kinds {
         list(out, kind.kind, kind.compared, &kind.changes, top)?;
-        if kind.changes.is_empty() && kind.resolution > 0.0 {
-            let percent = 100.0 * kind.resolution;
-            writeln!(
-                out,
-                "    a share of 10 % would have had to change by {percent:.1} % to be told from chance"
-            )?;
-        }
     }
+    resolution(out, facts)?;
     for (names, side) in [(&facts.only_before, "before"), (&facts.only_after, "after")] {
         if !names.is_empty() {
             writeln!(out, "not compared, since only the profile {side} has it: {}", names.join(", "))?;
         }
     }
     if facts.is_empty() {
-        writeln!(out, "nothing changed beyond the errors")?;
+        let alike = match facts.times_as_long.filter(|_| !facts.takes_as_long) {
+            Some(times) => format!(": everything takes {times:.2} times as long alike"),
+            None => String::new(),
+        };
+        writeln!(out, "no share changed beyond the errors{alike}")?;
     }
     Ok(())
 }
 
 fn side(out: &mut impl Write, name: &str, side: &Side) -> io::Result<()> {
-    let (runs, cpu, bursts) = (grouped(side.runs), side.cpu_seconds, grouped(side.bursts));
-    let command = side.command.join(" ");
-    writeln!(out, "{name:<7} {command}  ({runs} runs, {cpu:.2} s of CPU time, {bursts} bursts)")
+    let (runs, bursts) = (count(side.runs, "run", "runs"), count(side.bursts, "burst", "bursts"));
+    let (command, cpu) = (side.command.join(" "), side.cpu_seconds);
+    writeln!(out, "{name:<7} {command}  ({runs}, {cpu:.2} s of CPU time, {bursts})")
+}
+
+/// Shares say nothing of a program that got slower as a whole.
+fn speed(facts: &Facts) -> String {
+    let [before, after] = [&facts.before, &facts.after].map(|side| side.a_run[0]);
+    let span = format!("{before:.2} s -> {after:.2} s of CPU time a run");
+    match facts.times_as_long {
+        Some(times) if !facts.takes_as_long => format!("a run takes {times:.2} times as long: {span}"),
+        _ if facts.before.runs > 1 && facts.after.runs > 1 => {
+            format!("a run takes as long as before, as far as these runs tell: {span}")
+        }
+        _ => format!("a run takes about as long as before, as far as so few runs tell: {span}"),
+    }
+}
+
+/// From here on a change of a share of 10 % cannot be seen for all practical purposes.
+const BLIND: f64 = 0.3;
+
+/// What could have been seen, once for all kinds.
+fn resolution(out: &mut impl Write, facts: &Facts) -> io::Result<()> {
+    let unchanged = || facts.kinds.iter().filter(|kind| kind.changes.is_empty() && kind.resolution > 0.0);
+    let seen: Vec<String> = unchanged()
+        .filter(|kind| kind.resolution < BLIND)
+        .map(|kind| format!("{} {:.1} %", kind.kind, 100.0 * kind.resolution))
+        .collect();
+    if !seen.is_empty() {
+        writeln!(out, "a share of 10 % can be told from chance once it changes by: {}", seen.join(", "))?;
+    }
+    let blind: Vec<&str> =
+        unchanged().filter(|kind| kind.resolution >= BLIND).map(|kind| kind.kind).collect();
+    if !blind.is_empty() {
+        let bursts = facts.before.bursts.min(facts.after.bursts);
+        writeln!(
+            out,
+            "too few bursts ({}) to see changes of: {}\n  record more with --rate 5%, a longer run or several merged ones, or everything with --policy always",
+            grouped(bursts),
+            blind.join(", ")
+        )?;
+    }
+    Ok(())
 }
 
 fn list(
@@ -64,9 +103,10 @@ fn list(
     )?;
     for change in changes.iter().take(top) {
         let word = if change.at_least > 0.0 { "hotter" } else { "colder" };
+        let time = change.seconds_a_run.map_or_else(String::new, |[a, b]| format!("  {a:.2} s -> {b:.2} s"));
         writeln!(
             out,
-            "  {word}  {:>5.1} % -> {:>5.1} %  (apart by {:.1} % beyond the trees' errors; chance explains {:.1} %)  {}",
+            "  {word}  {:>5.1} % -> {:>5.1} %{time}  (apart by {:.1} % beyond the trees' errors; chance explains {:.1} %)  {}",
             100.0 * change.before[0],
             100.0 * change.after[0],
             100.0 * change.at_least.abs(),

@@ -2,36 +2,56 @@
 
 use std::time::Duration;
 
+use sonde_launch::Policy;
+
 use super::facts::Facts;
+use crate::quantity::grouped;
 
 /// Bursts that make a first picture.
 const ENOUGH: f64 = 50.0;
+const EVERYTHING: &str = "--policy always records all of a short run";
 /// More often than this is little but triggers.
 const SHORTEST: Duration = Duration::from_micros(100);
 
 /// Advice, if bursts were wanted and none was recorded.
-pub fn advice(facts: &Facts, period: Option<Duration>) -> Option<String> {
-    let period = period?;
+pub fn advice(facts: &Facts, policy: Policy) -> Option<String> {
+    if facts.bursts > 0 || facts.error.is_some() {
+        return None;
+    }
     // Not the triggers: the probe sends itself one at the start.
     let skipped =
         facts.drops.iter().filter(|(kind, _)| kind.starts_with("skipped")).map(|(_, count)| count).sum();
-    (facts.bursts == 0).then(|| words(facts.cpu_seconds, skipped, period))
+    match policy {
+        Policy::Bursts { checks: 0, .. } | Policy::Always => None,
+        Policy::Bursts { period, .. } => Some(words(facts.cpu_seconds, skipped, period)),
+        Policy::Counter { gap, .. } => Some(of_counter(gap)),
+    }
+}
+
+fn of_counter(gap: u64) -> String {
+    let passed = format!(
+        "no burst: the program passed fewer than {} checks (function entries, back-edges, indirect branches)",
+        grouped(gap)
+    );
+    match gap / 100 {
+        0 => format!("{passed}; {EVERYTHING}"),
+        shorter => format!("{passed}; try --burst {shorter}:1000, or {EVERYTHING}"),
+    }
 }
 
 fn words(cpu_seconds: f64, skipped: u64, period: Duration) -> String {
     let used = format!("no burst: the program used {:.1} ms of CPU time", cpu_seconds * 1e3);
-    let everything = "--policy always records all of a short run";
     if skipped > 0 {
         return format!(
-            "{used}, and nothing could be recorded at any of {skipped} triggers (see above); {everything}"
+            "{used}, and nothing could be recorded at any of {skipped} triggers (see above); {EVERYTHING}"
         );
     }
     let shorter = Duration::try_from_secs_f64(cpu_seconds / ENOUGH).unwrap_or_default();
     if shorter < SHORTEST || shorter >= period {
-        return format!("{used}, and bursts begin after about {period:?}; {everything}");
+        return format!("{used}, and bursts begin after about {period:?}; {EVERYTHING}");
     }
     let shorter = shorter.as_micros();
-    format!("{used}, and bursts begin after about {period:?}; try --period {shorter}us, or {everything}")
+    format!("{used}, and bursts begin after about {period:?}; try --period {shorter}us, or {EVERYTHING}")
 }
 
 #[cfg(test)]
@@ -46,6 +66,11 @@ mod tests {
             text.contains("8.0 ms") && text.contains("--period 160us") && text.contains("10ms"),
             "{text}"
         );
+        assert!(
+            of_counter(100_000).contains("--burst 1000:1000")
+                && of_counter(100_000).contains("100,000 checks")
+        );
+        assert!(!of_counter(50).contains("--burst"));
         // Too short even for the shortest period.
         let text = words(0.0005, 0, period);
         assert!(!text.contains("--period") && text.contains("--policy always"), "{text}");

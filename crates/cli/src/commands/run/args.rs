@@ -164,7 +164,7 @@ pub struct Recording {
     pub period: Option<Duration>,
 
     /// Length of a burst in checks (function entries, back-edges, indirect branches), 0 for the trigger only; with
-    /// --policy counter, checks between bursts and in them, such as 10000:1000
+    /// --policy counter, checks between bursts and in them [default: 1000; with --policy counter 100000:1000]
     #[arg(long, value_name = "N|GAP:N", value_parser = parse_burst, help_heading = "Recording")]
     pub burst: Option<Burst>,
 

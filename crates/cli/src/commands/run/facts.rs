@@ -1,6 +1,7 @@
 //! What the report and the JSON say of a run; the keys are described in docs/run-json.md.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use serde::Serialize;
 use sonde_event::Counts;
@@ -11,6 +12,7 @@ use sonde_summary::{Missing, Unit};
 use super::drops;
 use super::hot::Hot;
 use super::processes::FollowedFacts;
+use crate::quantity::grouped;
 
 /// CPU time of one trigger signal, roughly: 22 to 30 us were measured in virtual machines, a few us elsewhere.
 const SIGNAL_SECONDS: f64 = 20e-6;
@@ -33,8 +35,12 @@ pub struct Facts {
     pub record: String,
     pub wall_seconds: f64,
     pub cpu_seconds: f64,
+    pub user_seconds: f64,
+    pub system_seconds: f64,
+    pub sonde_cpu_seconds: f64,
     pub triggers: u64,
     pub bursts: u64,
+    pub bursts_due: Option<f64>,
     pub burst_seconds: f64,
     pub share_cpu: f64,
     pub overhead_at_most: Option<f64>,
@@ -68,6 +74,9 @@ pub struct Facts {
     /// The same for the report: code, and data.
     #[serde(skip)]
     pub hot: [Vec<HotView>; 2],
+    /// Whether ranges were looked for.
+    #[serde(skip)]
+    pub has_ranges: bool,
     pub output: Option<String>,
 }
 
@@ -146,6 +155,10 @@ pub struct Known<'a> {
     pub missing: Missing,
     pub hot_threshold: f64,
     pub hot: [Vec<HotView>; 2],
+    pub has_ranges: bool,
+    /// Between bursts, where it did not change meanwhile.
+    pub period: Option<Duration>,
+    pub sonde_cpu: Duration,
     pub output: Option<String>,
 }
 
@@ -156,6 +169,32 @@ pub fn trigger_name(kind: TriggerKind) -> &'static str {
         TriggerKind::Perf => "perf",
         TriggerKind::Timer => "timer",
     }
+}
+
+/// Bursts that a period asks for in so much time in user code.
+pub fn due(user: Duration, period: Duration) -> f64 {
+    user.as_secs_f64() / period.as_secs_f64().max(1e-9)
+}
+
+/// Why far fewer bursts were recorded than were due, if so.
+pub fn too_few(bursts: u64, due: f64, trigger: Option<&str>) -> Option<String> {
+    // Of a handful, chance alone may leave out most.
+    if due < 10.0 || bursts as f64 >= 0.7 * due {
+        return None;
+    }
+    let why = match trigger {
+        Some("timer") => {
+            "the kernel looks at timers only when it ticks (some 4 ms), so that each waits for the next tick; --trigger stops does not"
+        }
+        _ => {
+            "the others fell into system calls, into threads that live shorter than a period, or were dropped for what is told here"
+        }
+    };
+    Some(format!(
+        "{} where the period asks for about {}: {why}",
+        grouped(bursts),
+        grouped(due.round() as u64)
+    ))
 }
 
 fn share(part: f64, whole: f64) -> f64 {
@@ -202,8 +241,12 @@ impl Facts {
             record: known.record,
             wall_seconds: totals.wall.as_secs_f64(),
             cpu_seconds: cpu,
+            user_seconds: (totals.cpu.saturating_sub(totals.system)).as_secs_f64(),
+            system_seconds: totals.system.as_secs_f64(),
+            sonde_cpu_seconds: known.sonde_cpu.as_secs_f64(),
             triggers,
             bursts: totals.counter(Counter::Bursts),
+            bursts_due: known.period.map(|period| due(totals.cpu.saturating_sub(totals.system), period)),
             burst_seconds,
             share_cpu: if always { 1.0 } else { share(burst_seconds, cpu) },
             overhead_at_most: bursts.then(|| share(burst_seconds + triggers as f64 * SIGNAL_SECONDS, cpu)),
@@ -243,7 +286,27 @@ impl Facts {
             hot_code: Hot::list(known.hot[0].clone()),
             hot_data: Hot::list(known.hot[1].clone()),
             hot: known.hot,
+            has_ranges: known.has_ranges,
             output: known.output,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn too_few_bursts_are_told_with_the_reason() {
+        let due = due(Duration::from_secs(3), Duration::from_millis(10));
+        assert_eq!(due.round(), 300.0);
+        assert!(
+            too_few(150, due, Some("timer"))
+                .unwrap()
+                .starts_with("150 where the period asks for about 300: the kernel")
+        );
+        assert!(too_few(150, due, Some("stops")).unwrap().contains("system calls"));
+        assert_eq!(too_few(215, due, Some("timer")), None);
+        assert_eq!(too_few(1, 9.0, Some("timer")), None, "that few tell nothing");
     }
 }

@@ -73,6 +73,8 @@ fn describe(taken: &Taken<'_>, served: &Served, mut line: Line) -> Run {
         started_ms: taken.started.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64),
         machine: machine(),
         cpu_ns: nanoseconds(totals.cpu),
+        system_ns: Some(nanoseconds(totals.system)),
+        sonde_ns: Some(nanoseconds(sonde_launch::own_cpu_time())),
         wall_ns: nanoseconds(totals.wall),
         ending: match served.exit {
             Exit::Status(status) => Ending::Status(status),

@@ -12,7 +12,7 @@ use sonde_summary::{BurstTime, Bursts, Unit};
 
 use super::args::Args;
 use super::seen::Seen;
-use crate::quantity::grouped;
+use crate::quantity::{count, grouped};
 
 /// Most programs that are told apart; what others came to is added up under one name.
 const MOST_PROGRAMS: usize = 1000;
@@ -179,8 +179,8 @@ impl FollowedFacts {
         let shown: Vec<String> = self.programs.iter().take(5).map(Program::in_words).collect();
         let more = self.programs.len().saturating_sub(shown.len());
         let mut text = format!(
-            "{} child processes followed, {:.2} s of CPU time; {} recorded",
-            grouped(self.processes),
+            "{} followed, {:.2} s of CPU time; {} recorded",
+            count(self.processes, "child process", "child processes"),
             self.cpu_seconds,
             grouped(self.recorded)
         );
@@ -204,7 +204,8 @@ impl Program {
     fn in_words(&self) -> String {
         let name =
             Path::new(&self.path).file_name().map_or(self.path.as_str().into(), |n| n.to_string_lossy());
-        format!("{} {name} ({} bursts, {:.2} s)", self.recorded, grouped(self.bursts), self.cpu_seconds)
+        let bursts = count(self.bursts, "burst", "bursts");
+        format!("{} {name} ({bursts}, {:.2} s)", self.recorded, self.cpu_seconds)
     }
 }
 

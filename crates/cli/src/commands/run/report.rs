@@ -3,52 +3,69 @@
 use std::io::{self, Write};
 
 use sonde_launch::Totals;
-use sonde_report::Style;
+use sonde_report::{Style, write_entry};
 use sonde_summary::Unit;
 
 use super::drops;
-use super::facts::{Checks, Facts, HowEnded};
-use crate::quantity::{grouped, percent, size};
+use super::facts::{Checks, Facts, HowEnded, too_few};
+use crate::quantity::{count, grouped, percent, size};
 
 /// Writes the report.
-pub fn write(out: &mut impl Write, facts: &Facts, totals: &Totals, style: Style) -> io::Result<()> {
+pub fn write(
+    out: &mut impl Write,
+    facts: &Facts,
+    totals: &Totals,
+    advice: Option<&str>,
+    style: Style,
+) -> io::Result<()> {
     writeln!(out, "sonde: {} {}", facts.program.join(" "), ending(facts.exit))?;
-    writeln!(out, "  trigger   {}", trigger(facts))?;
+    let mut tell = |what: &str, text: &str| write_entry(out, what, text, style);
+    tell("trigger", &trigger(facts))?;
     let better =
         facts.loader_note.as_ref().map_or(String::new(), |note| format!(" (nothing better: {note})"));
-    writeln!(out, "  probe     {}{better}", facts.loader)?;
-    writeln!(out, "  recorded  {}", recorded(facts))?;
-    if let Some(checks) = facts.checks.as_ref().filter(|checks| checks.scheme != "orig") {
-        write_checks(out, checks)?;
+    tell("probe", &format!("{}{better}", facts.loader))?;
+    tell("time", &time(facts))?;
+    tell("recorded", &recorded(facts))?;
+    for line in facts.checks.iter().filter(|checks| checks.scheme != "orig").flat_map(checks) {
+        tell("checks", &line)?;
     }
-    writeln!(out, "  overhead  {}", overhead(facts))?;
-    writeln!(out, "  events    {}", events(facts))?;
+    tell("overhead", &overhead(facts))?;
+    tell("events", &events(facts))?;
+    if let Some(few) = facts.bursts_due.and_then(|due| too_few(facts.bursts, due, facts.trigger)) {
+        tell("bursts", &few)?;
+    }
     for (count, words) in drops::ends_in_words(totals) {
-        writeln!(out, "  bursts    {} {words}", grouped(count))?;
+        tell("bursts", &format!("{} {words}", grouped(count)))?;
     }
     for (count, words) in drops::in_words(totals) {
-        writeln!(out, "  dropped   {} {words}", grouped(count))?;
+        tell("dropped", &format!("{} {words}", grouped(count)))?;
     }
     for (count, words) in &facts.missing_in_words {
-        writeln!(out, "  missing   {} {words}", grouped(*count))?;
+        tell("missing", &format!("{} {words}", grouped(*count)))?;
     }
     if let Some(other) = &facts.became {
-        writeln!(
-            out,
-            "  exec      it became {other}, which was not recorded: run that, or use --trigger stops"
+        tell(
+            "exec",
+            &format!("it became {other}, which was not recorded: run that, or use --trigger stops"),
         )?;
     }
     if let Some(followed) = &facts.followed {
-        writeln!(out, "  children  {}", followed.in_words())?;
+        tell("children", &followed.in_words())?;
     }
     if facts.children > 0 {
-        writeln!(out, "  children  {}", children(facts))?;
+        tell("children", &children(facts))?;
     }
     if let Some(error) = &facts.error {
-        writeln!(out, "  error     in the log: {error}")?;
+        tell("error", &format!("in the log: {error}"))?;
     }
     if let Some(output) = &facts.output {
-        writeln!(out, "  profile   {output}")?;
+        tell("profile", output)?;
+    }
+    if let Some(advice) = advice {
+        tell("advice", advice)?;
+    }
+    if !facts.has_ranges {
+        return writeln!(out, "\nhot code and data were not looked for (--no-ranges)");
     }
     let timed = facts.unit == Unit::Picoseconds.word();
     let of_code = if timed { "CPU time in user code" } else { "instructions recorded" };
@@ -93,24 +110,30 @@ fn trigger(facts: &Facts) -> String {
     }
 }
 
-fn recorded(facts: &Facts) -> String {
-    if facts.policy == "always" {
-        let (cpu, instructions) = (facts.cpu_seconds, grouped(facts.instructions));
-        return format!("everything: {instructions} instructions in {cpu:.2} s of CPU time");
-    }
+/// What the kernel did is recorded nowhere, so that it is in no share.
+fn time(facts: &Facts) -> String {
     format!(
-        "{} bursts in {:.2} s of CPU time; {} of it in bursts; {} instructions",
-        grouped(facts.bursts),
-        facts.cpu_seconds,
-        rounded(facts.share_cpu),
-        grouped(facts.instructions)
+        "{:.2} s of CPU time: {:.2} s in user code, which shares are of, and {:.2} s in the kernel, which is in none",
+        facts.cpu_seconds, facts.user_seconds, facts.system_seconds
     )
 }
 
-fn write_checks(out: &mut impl Write, checks: &Checks) -> io::Result<()> {
-    writeln!(
-        out,
-        "  checks    {}: {} of {} function entries and {} of {} loops of {} files keep theirs; {} left out of copies",
+fn recorded(facts: &Facts) -> String {
+    if facts.policy == "always" {
+        return format!("everything: {} instructions", grouped(facts.instructions));
+    }
+    format!(
+        "{}; {} of the CPU time in bursts; {}",
+        count(facts.bursts, "burst", "bursts"),
+        rounded(facts.share_cpu),
+        count(facts.instructions, "instruction", "instructions")
+    )
+}
+
+/// Which checks were kept, a sentence each.
+fn checks(checks: &Checks) -> Vec<String> {
+    let mut lines = vec![format!(
+        "{}: {} of {} function entries and {} of {} loops of {} files keep theirs; {} left out of copies",
         checks.scheme,
         grouped(checks.checked_functions as u64),
         grouped(checks.functions as u64),
@@ -118,35 +141,33 @@ fn write_checks(out: &mut impl Write, checks: &Checks) -> io::Result<()> {
         grouped(checks.loops as u64),
         checks.modules,
         grouped(checks.left_out)
-    )?;
-    for file in &checks.not_analysed {
-        writeln!(out, "  checks    all kept in {file}")?;
+    )];
+    lines.extend(checks.not_analysed.iter().map(|file| format!("all kept in {file}")));
+    if checks.superblocks_not_analysed > 0 {
+        lines.push(format!(
+            "all kept in {} superblocks of code that was not analysed (plugins, vdso)",
+            grouped(checks.superblocks_not_analysed)
+        ));
     }
-    match checks.superblocks_not_analysed {
-        0 => Ok(()),
-        count => writeln!(
-            out,
-            "  checks    all kept in {} superblocks of code that was not analysed (plugins, vdso)",
-            grouped(count)
-        ),
-    }
+    lines
 }
 
 fn overhead(facts: &Facts) -> String {
+    // Wall time, unlike that in bursts: the processor's own clock costs nothing to read.
+    let translating = format!(
+        "translating {} took {:.1} ms of wall time",
+        count(facts.translation.superblocks, "superblock", "superblocks"),
+        facts.translation.seconds * 1e3
+    );
+    let own = format!("Sonde itself used {:.2} s of CPU time", facts.sonde_cpu_seconds);
     let Some(at_most) = facts.overhead_at_most else {
-        return format!(
-            "not known without a native run; {:.1} ms for translating {} superblocks",
-            facts.translation.seconds * 1e3,
-            grouped(facts.translation.superblocks)
-        );
+        return format!("not known without a native run; {translating}; {own}");
     };
     format!(
-        "at most {} of the CPU time: {:.1} ms in bursts, {:.1} ms of that translating {} superblocks; {} triggers",
+        "at most {} of the CPU time: {:.1} ms in bursts, {}; {translating}; {own}",
         rounded(at_most),
         facts.burst_seconds * 1e3,
-        facts.translation.seconds * 1e3,
-        grouped(facts.translation.superblocks),
-        grouped(facts.triggers)
+        count(facts.triggers, "trigger", "triggers"),
     )
 }
 
