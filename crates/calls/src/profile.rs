@@ -209,9 +209,7 @@ impl CallProfile {
         self.unwound += other.unwound;
         self.split_bursts += other.split_bursts;
         self.gaps += other.gaps;
-        self.not_kept.contexts += other.not_kept.contexts;
-        self.not_kept.pairs += other.not_kept.pairs;
-        self.not_kept.functions += other.not_kept.functions;
+        sonde_event::add_counts!(NotKept { contexts, pairs, functions }: &mut self.not_kept, &other.not_kept);
         self.regions.extend(&other.regions);
         self.backward.extend(&other.backward);
         self.functions.extend(&other.functions);

@@ -32,6 +32,7 @@ mod plain;
 mod reader;
 mod readers;
 mod recipe;
+mod sums;
 pub mod trace;
 
 pub use catalog::{Block, Catalog, Path, Superblock};

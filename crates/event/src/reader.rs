@@ -266,6 +266,13 @@ pub struct Counts {
 }
 
 impl Counts {
+    /// Adds the totals of another stream.
+    pub fn add(&mut self, other: &Counts) {
+        crate::add_counts!(Counts {
+            bursts, runs, blocks, instructions, repetitions, loads, stores, without_address
+        }: self, other);
+    }
+
     /// Blocks and references together.
     pub fn events(&self) -> u64 {
         self.blocks.saturating_add(self.loads).saturating_add(self.stores)

@@ -3,7 +3,6 @@
 use crate::error::ProfileError;
 use crate::profile::Profile;
 use crate::relocate::{Moves, relocated};
-use sonde_event::Counts;
 use sonde_place::{Kind as RegionKind, Place, Region, Regions};
 use sonde_rap::{Key, MergeError, Snapshot, Tree};
 use sonde_summary::{BlockWeight, Kind, Ranges, Summary, Trees};
@@ -87,21 +86,17 @@ impl Profile {
     fn merge_analyses(&mut self, other: &Profile, moves: &Moves) {
         let runs = (self.totals.runs, other.totals.runs);
         let mut place = |at| moves.place(at);
-        let mut calls = other.calls.clone();
-        calls.iter_mut().for_each(|calls| calls.relocate(&mut place));
-        let lack = join(&mut self.calls, calls, runs, |a, b| a.merge(b));
+        let lack =
+            join(&mut self.calls, &other.calls, runs, |new| new.relocate(&mut place), |a, b| a.merge(b));
         self.add_loss("runs_without_calls", lack);
-        let mut streams = other.streams.clone();
-        streams.iter_mut().for_each(|streams| streams.relocate(&mut place));
-        let lack = join(&mut self.streams, streams, runs, |a, b| a.merge(b));
+        let lack =
+            join(&mut self.streams, &other.streams, runs, |new| new.relocate(&mut place), |a, b| a.merge(b));
         self.add_loss("runs_without_streams", lack);
-        let mut loops = other.loops.clone();
-        loops.iter_mut().for_each(|loops| loops.relocate(&mut place));
-        let lack = join(&mut self.loops, loops, runs, |a, b| a.merge(b));
+        let lack =
+            join(&mut self.loops, &other.loops, runs, |new| new.relocate(&mut place), |a, b| a.merge(b));
         self.add_loss("runs_without_loops", lack);
-        let mut values = other.values.clone();
-        values.iter_mut().for_each(|values| values.relocate(&mut place));
-        let lack = join(&mut self.values, values, runs, |a, b| a.merge(b));
+        let lack =
+            join(&mut self.values, &other.values, runs, |new| new.relocate(&mut place), |a, b| a.merge(b));
         self.add_loss("runs_without_values", lack);
         self.bound_lists();
     }
@@ -135,19 +130,25 @@ impl Profile {
     }
 }
 
-/// Adds what both have, and returns how many of the runs lack it, if others have it.
-fn join<T>(ours: &mut Option<T>, theirs: Option<T>, runs: (u64, u64), add: impl Fn(&mut T, &T)) -> u64 {
-    match (&mut *ours, theirs) {
-        (Some(ours), Some(theirs)) => {
+/// Adds what both have, theirs in our places, and returns how many of the runs lack it, if others have it.
+fn join<T: Clone>(
+    ours: &mut Option<T>,
+    theirs: &Option<T>,
+    runs: (u64, u64),
+    relocate: impl FnOnce(&mut T),
+    add: impl FnOnce(&mut T, &T),
+) -> u64 {
+    let Some(mut theirs) = theirs.clone() else { return if ours.is_some() { runs.1 } else { 0 } };
+    relocate(&mut theirs);
+    match ours {
+        Some(ours) => {
             add(ours, &theirs);
             0
         }
-        (Some(_), None) => runs.1,
-        (None, Some(theirs)) => {
+        None => {
             *ours = Some(theirs);
             runs.0
         }
-        (None, None) => 0,
     }
 }
 
@@ -183,7 +184,7 @@ fn sum<K: Key>(ours: &Snapshot<K>, theirs: &Snapshot<K>) -> Result<Snapshot<K>, 
 
 /// What is only added up.
 fn merge_counts(ours: &mut Summary, theirs: &Summary) {
-    add_counts(&mut ours.counts, &theirs.counts);
+    ours.counts.add(&theirs.counts);
     ours.bursts.add(&theirs.bursts);
     ours.missing.add(&theirs.missing);
     match (&mut ours.cache, &theirs.cache) {
@@ -192,20 +193,4 @@ fn merge_counts(ours: &mut Summary, theirs: &Summary) {
     }
     ours.memory.limit = ours.memory.limit.max(theirs.memory.limit);
     ours.memory.used = ours.memory.used.max(theirs.memory.used);
-}
-
-fn add_counts(ours: &mut Counts, theirs: &Counts) {
-    let pairs = [
-        (&mut ours.bursts, theirs.bursts),
-        (&mut ours.runs, theirs.runs),
-        (&mut ours.blocks, theirs.blocks),
-        (&mut ours.instructions, theirs.instructions),
-        (&mut ours.loads, theirs.loads),
-        (&mut ours.stores, theirs.stores),
-        (&mut ours.without_address, theirs.without_address),
-        (&mut ours.repetitions, theirs.repetitions),
-    ];
-    for (sum, more) in pairs {
-        *sum = sum.saturating_add(more);
-    }
 }

@@ -139,22 +139,12 @@ impl StreamsProfile {
         self.min_length = shortest.unwrap_or(0);
         self.max_length = self.max_length.max(other.max_length);
         self.max_streams = self.max_streams.max(other.max_streams);
-        let (a, b) = (&mut self.lost, &other.lost);
-        for (sum, more) in [
-            (&mut self.references, other.references),
-            (&mut self.bursts, other.bursts),
-            (&mut self.parts, other.parts),
-            (&mut a.without_address, b.without_address),
-            (&mut a.conditional, b.conditional),
-            (&mut a.repetitions, b.repetitions),
-            (&mut a.grammar_restarts, b.grammar_restarts),
-            (&mut a.table_restarts, b.table_restarts),
-            (&mut a.streams, b.streams),
-            (&mut a.heat, b.heat),
-            (&mut a.gaps, b.gaps),
-        ] {
-            *sum = sum.saturating_add(more);
-        }
+        self.references = self.references.saturating_add(other.references);
+        self.bursts = self.bursts.saturating_add(other.bursts);
+        self.parts = self.parts.saturating_add(other.parts);
+        sonde_event::add_counts!(Lost {
+            without_address, conditional, repetitions, grammar_restarts, table_restarts, streams, heat, gaps
+        }: &mut self.lost, &other.lost);
     }
 
     /// Sorts, unites equal streams, and drops the coldest beyond the limit.

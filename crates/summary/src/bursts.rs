@@ -25,17 +25,9 @@ pub struct Bursts {
 impl Bursts {
     /// Adds the bursts of another run.
     pub fn add(&mut self, other: &Bursts) {
-        let pairs = [
-            (&mut self.count, other.count),
-            (&mut self.empty, other.empty),
-            (&mut self.thinned, other.thinned),
-            (&mut self.time, other.time),
-            (&mut self.empty_time, other.empty_time),
-            (&mut self.undivided, other.undivided),
-        ];
-        for (sum, more) in pairs {
-            *sum = sum.saturating_add(more);
-        }
+        sonde_event::add_counts!(Bursts {
+            count, empty, thinned, time, empty_time, undivided
+        }: self, other);
     }
 
     /// A burst ends that stands for `time` and recorded `instructions`: what each of them weighs.

@@ -72,18 +72,9 @@ pub struct Missing {
 impl Missing {
     /// Adds what another summary misses.
     pub fn add(&mut self, other: &Missing) {
-        let pairs = [
-            (&mut self.unplaced_code, other.unplaced_code),
-            (&mut self.unplaced_data, other.unplaced_data),
-            (&mut self.without_address, other.without_address),
-            (&mut self.without_value, other.without_value),
-            (&mut self.conditional, other.conditional),
-            (&mut self.without_target, other.without_target),
-            (&mut self.gaps, other.gaps),
-        ];
-        for (sum, more) in pairs {
-            *sum = sum.saturating_add(more);
-        }
+        sonde_event::add_counts!(Missing {
+            unplaced_code, unplaced_data, without_address, without_value, conditional, without_target, gaps
+        }: self, other);
     }
 }
 

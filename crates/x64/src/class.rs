@@ -33,22 +33,6 @@ pub enum Class {
 }
 
 impl Class {
-    /// All classes, in the order of their codes.
-    pub const ALL: [Class; 12] = [
-        Class::Integer,
-        Class::Load,
-        Class::Store,
-        Class::Vector,
-        Class::Conditional,
-        Class::Jump,
-        Class::Call,
-        Class::Return,
-        Class::IndirectJump,
-        Class::String,
-        Class::System,
-        Class::Other,
-    ];
-
     /// The class of a decoded instruction.
     pub fn of(insn: &Instruction) -> Class {
         match insn.flow_control() {

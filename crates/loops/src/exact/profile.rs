@@ -250,15 +250,9 @@ impl LoopsProfile {
         self.instructions += other.instructions;
         self.bursts += other.bursts;
         self.weight += other.weight;
-        let (mine, theirs) = (&mut self.doubts, &other.doubts);
-        mine.gaps += theirs.gaps;
-        mine.unwound += theirs.unwound;
-        mine.lost += theirs.lost;
-        mine.unplaced += theirs.unplaced;
-        mine.overflows += theirs.overflows;
-        mine.beyond_blocks += theirs.beyond_blocks;
-        mine.beyond_threads += theirs.beyond_threads;
-        mine.replaced += theirs.replaced;
+        sonde_event::add_counts!(Doubts {
+            gaps, unwound, lost, unplaced, overflows, beyond_blocks, beyond_threads, replaced
+        }: &mut self.doubts, &other.doubts);
     }
 
     fn unite(&mut self, more: impl Iterator<Item = LoopStats>) {
