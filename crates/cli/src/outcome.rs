@@ -23,16 +23,9 @@ const NOT_RUNNABLE: u8 = 126;
 const NOT_FOUND: u8 = 127;
 
 /// The program could not be run.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
 pub struct CannotRun(pub LaunchError);
-
-impl std::fmt::Display for CannotRun {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-impl std::error::Error for CannotRun {}
 
 impl CannotRun {
     fn status(&self) -> u8 {
@@ -44,36 +37,26 @@ impl CannotRun {
 }
 
 /// How the program that was run ended; Sonde ends the same way.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("the program {0}")]
 pub struct Ended(pub Exit);
 
-impl std::fmt::Display for Ended {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "the program {}", self.0)
-    }
-}
-
-impl std::error::Error for Ended {}
-
 /// A trace that cannot be true.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {violations} things that cannot be true{}", file.display(), and_damaged(*damaged))]
 pub struct Inconsistent {
     pub file: PathBuf,
     pub violations: u64,
     pub damaged: bool,
 }
 
-impl std::fmt::Display for Inconsistent {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let damaged = if self.damaged { ", and it is damaged" } else { "" };
-        write!(f, "{}: {} things that cannot be true{damaged}", self.file.display(), self.violations)
-    }
+fn and_damaged(damaged: bool) -> &'static str {
+    if damaged { ", and it is damaged" } else { "" }
 }
 
-impl std::error::Error for Inconsistent {}
-
 /// A trace whose file ends before the recording does.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {}", file.display(), self.what())]
 pub struct EndsEarly {
     pub file: PathBuf,
     /// Whole chunks before that.
@@ -97,16 +80,12 @@ impl EndsEarly {
     }
 }
 
-impl std::fmt::Display for EndsEarly {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}: {}", self.file.display(), self.what())
-    }
-}
-
-impl std::error::Error for EndsEarly {}
-
 /// A trace of which some chunks cannot be read.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "{}: damaged places: {places}, errors in what was recorded: {errors}; the rest was read",
+    file.display()
+)]
 pub struct Damaged {
     pub file: PathBuf,
     /// Damaged places in the file.
@@ -115,42 +94,15 @@ pub struct Damaged {
     pub errors: u64,
 }
 
-impl std::fmt::Display for Damaged {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Damaged { file, places, errors } = self;
-        let file = file.display();
-        write!(
-            f,
-            "{file}: damaged places: {places}, errors in what was recorded: {errors}; the rest was read"
-        )
-    }
-}
-
-impl std::error::Error for Damaged {}
-
 /// This machine lacks things that `sonde run` needs.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{0} of these must be there for `sonde run` to work")]
 pub struct NotUsable(pub usize);
 
-impl std::fmt::Display for NotUsable {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} of these must be there for `sonde run` to work", self.0)
-    }
-}
-
-impl std::error::Error for NotUsable {}
-
 /// A failure to write the result, as opposed to one to read the input.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("cannot write the result: {0}")]
 pub struct CannotWrite(pub io::Error);
-
-impl std::fmt::Display for CannotWrite {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "cannot write the result: {}", self.0)
-    }
-}
-
-impl std::error::Error for CannotWrite {}
 
 /// Says what went wrong, if anything, and turns it into an exit status.
 ///
