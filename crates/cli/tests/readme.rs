@@ -75,3 +75,20 @@ fn readme_examples_show_what_really_comes_out() {
         assert!(real == text, "README.md shows other output than this (UPDATE_README=1 writes it):\n{real}");
     }
 }
+
+/// The tour's program is in the repository, and what the tour says of it is so. Its figures differ from run to run.
+#[test]
+fn the_tour_can_be_followed() {
+    let source = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../examples/tour/walk.c");
+    let folder = tempfile::tempdir().unwrap();
+    let build = format!("gcc -O2 -g -fno-inline -o walk {}", source.display());
+    assert_eq!(run(&build, folder.path()), "");
+    let ran = run("sonde run -o walk.sonde ./walk", folder.path());
+    assert!(ran.starts_with("807243594000\n"), "{ran}");
+    assert!(ran.contains("walk, walk.c:14  walk+0x"), "{ran}");
+    assert!(ran.contains("walk:.bss counts.0"), "{ran}");
+    let report = run("sonde report walk.sonde --section functions,code,load-values --top 3", folder.path());
+    for words in ["histogram.constprop.0  walk.c:", "walk, walk.c:14", "hot values loaded"] {
+        assert!(report.contains(words), "{words}: {report}");
+    }
+}

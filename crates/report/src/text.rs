@@ -98,10 +98,10 @@ pub(crate) fn fit_code(text: &str, columns: usize) -> String {
         return text.to_owned();
     }
     let (inner, outer) = match text.split_once(", inlined in ") {
-        Some((inner, outer)) => (inner.rsplit_once(" at ").unwrap_or((inner, "")), Some(outer)),
-        None => (("", ""), Some(text)),
+        Some((inner, outer)) => (inner.rsplit_once(" at ").unwrap_or((inner, "")), outer),
+        None => (("", ""), text),
     };
-    let outer = outer.map(|outer| outer.rsplit_once(", ").unwrap_or((outer, ""))).unwrap_or_default();
+    let outer = outer.rsplit_once(", ").filter(|(_, place)| is_line(place)).unwrap_or((outer, ""));
     let names = if inner.0.is_empty() { 1 } else { 2 };
     let fixed = text.chars().count() - inner.0.chars().count() - outer.0.chars().count();
     let room = columns.saturating_sub(fixed);
@@ -119,10 +119,17 @@ pub(crate) fn fit_code(text: &str, columns: usize) -> String {
     fit(&format!("{inside}, inlined in {outside}"), columns)
 }
 
+/// Whether it is a file and lines, rather than a part of a name with commas.
+fn is_line(text: &str) -> bool {
+    let Some((file, lines)) = text.rsplit_once(':') else { return false };
+    !file.contains([' ', '<', '(']) && lines.chars().all(|c| c.is_ascii_digit() || c == '-')
+}
+
 /// Text in lines of at most so many columns, broken between words.
 pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
-    for word in text.split(' ') {
+    // A percent sign belongs to its number.
+    for word in text.replace(" %", "\u{a0}%").split(' ') {
         let line = lines.last_mut().expect("there is one");
         let taken = line.chars().count();
         if taken > 0 && taken + 1 + word.chars().count() > columns {
@@ -134,7 +141,7 @@ pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
             line.push_str(word);
         }
     }
-    lines
+    lines.into_iter().map(|line| line.replace('\u{a0}', " ")).collect()
 }
 
 /// A fact below a heading: what it is about, and sentences that are never cut.
@@ -175,6 +182,7 @@ mod tests {
         assert_eq!(wrap("one two three", 7), ["one two", "three"]);
         assert_eq!(wrap("averyverylongword two", 5), ["averyverylongword", "two"]);
         assert_eq!(wrap("", 5), [""]);
+        assert_eq!(wrap("sampling, 95 %)", 13), ["sampling,", "95 %)"]);
     }
 
     #[test]
@@ -183,7 +191,14 @@ mod tests {
         assert_eq!(fit_code(text, 200), text);
         let short = fit_code(text, 76);
         assert_eq!(short, "a::operator< <..>(..) at stl_x.h:120, inlined in sort_all(..), main.cpp:33");
-        assert_eq!(fit_code("std::vector<int>::at(int) and 2 more, main.cpp:7", 40).chars().count(), 40);
+        assert_eq!(
+            fit_code("std::vector<int>::at(int) and 2 more, main.cpp:7", 40),
+            "std::vector::at and 2 more, main.cpp:7"
+        );
         assert!(fit_code(text, 60).chars().count() <= 60);
+        assert_eq!(
+            fit_code("std::sort_loop<long, int>(long, int) [clone .isra.0]", 24),
+            "std::sort_loop<..>(..)"
+        );
     }
 }

@@ -119,7 +119,7 @@ pub fn report(subject: &Subject<'_>, symbols: &mut Symbols, options: &Options) -
         version: 1,
         runs: subject.runs.iter().map(run).collect(),
         unit: subject.unit.word().into(),
-        share_of: share_of(subject),
+        share_of: share_of(subject).into(),
         totals: Totals {
             bursts: subject.counts.bursts,
             instructions: subject.counts.instructions,
@@ -146,15 +146,11 @@ pub fn hot(subject: &Subject<'_>, tree: &Ranges, symbols: &mut Symbols, options:
     ranges::view(subject, tree, &mut namer, options)
 }
 
-fn share_of(subject: &Subject<'_>) -> String {
-    if subject.unit == sonde_summary::Unit::Events {
-        return "all instructions executed while recording".into();
+fn share_of(subject: &Subject<'_>) -> &'static str {
+    match subject.unit {
+        sonde_summary::Unit::Events => "all instructions executed while recording",
+        sonde_summary::Unit::Picoseconds => "the program's CPU time in user code, estimated from bursts",
     }
-    let cpu: f64 = subject.runs.iter().map(|run| run.cpu_seconds).sum();
-    let system: Option<f64> = subject.runs.iter().map(|run| run.system_seconds).sum();
-    let known = system.filter(|_| !subject.runs.is_empty());
-    let of = known.map_or_else(String::new, |system| format!(" ({:.2} of {cpu:.2} s)", cpu - system));
-    format!("the program's CPU time in user code{of}, estimated from bursts")
 }
 
 /// The JSON Schema of a report.

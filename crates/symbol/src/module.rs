@@ -195,7 +195,33 @@ fn demangled(name: &str) -> String {
     if !["_Z", "__Z", "_R", "__R"].iter().any(|mark| name.starts_with(mark)) {
         return name.to_owned();
     }
-    addr2line::demangle_auto(name.into(), None).into_owned()
+    let readable = addr2line::demangle_auto(name.into(), None).into_owned();
+    if readable == name { path_of(name).unwrap_or(readable) } else { readable }
+}
+
+/// The path of a C++ name that the demangler gives up on (it does so on some template arguments): `std::swap<..>`.
+fn path_of(name: &str) -> Option<String> {
+    let mut rest = name.trim_start_matches('_').strip_prefix('Z')?;
+    rest = rest.strip_prefix('N').unwrap_or(rest).trim_start_matches(['r', 'V', 'K']);
+    let mut path = Vec::new();
+    loop {
+        if let Some(more) = rest.strip_prefix("St") {
+            path.push("std");
+            rest = more;
+            continue;
+        }
+        let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+        let Ok(length) = rest[..digits].parse::<usize>() else { break };
+        path.push(rest.get(digits..digits + length)?);
+        rest = &rest[digits + length..];
+    }
+    let template = if rest.starts_with('I') { "<..>" } else { "" };
+    (!path.is_empty()).then(|| path.join("::") + template)
+}
+
+/// A name that was demangled, or could not be.
+fn readable(name: &str) -> String {
+    if name.starts_with("_Z") { demangled(name) } else { name.to_owned() }
 }
 
 fn span((name, start, size): (&str, u64, u64)) -> Span {
@@ -208,7 +234,7 @@ fn frames_of(lines: &Loader, address: u64) -> Vec<Frame> {
     while let Ok(Some(frame)) = frames.next() {
         let location = frame.location.as_ref();
         all.push(Frame {
-            function: frame.function.and_then(|f| f.demangle().ok().map(|name| name.into_owned())),
+            function: frame.function.and_then(|f| f.demangle().ok().map(|name| readable(&name))),
             file: location.and_then(|l| l.file).map(ToOwned::to_owned),
             line: location.and_then(|l| l.line).filter(|line| *line > 0),
         });
@@ -272,4 +298,19 @@ fn sections<'data, R: ReadRef<'data>>(file: &object::File<'data, R>) -> Vec<Sect
         (!is_template).then(|| Section { address: s.address(), size: s.size(), name: name.to_owned() })
     };
     file.sections().filter_map(section).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_cannot_be_demangled_keep_their_path() {
+        assert_eq!(path_of("_ZSt4swapI4itemENSt9enable_if").as_deref(), Some("std::swap<..>"));
+        assert_eq!(path_of("_ZN3abc5inner4workEv").as_deref(), Some("abc::inner::work"));
+        assert_eq!(path_of("_Z1"), None, "cut off");
+        assert_eq!(path_of("_Z99abc"), None, "longer than there is");
+        assert_eq!(path_of("plain"), None);
+        assert_eq!(demangled("_ZN3abc4workEv"), "abc::work()");
+    }
 }

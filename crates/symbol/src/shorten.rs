@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 /// A name of at most about `room` characters. One that fits stays as it is. Of a longer one, template arguments and
 /// parameters go first (`<..>`, `(..)`), which keeps paths, operators, lambdas, closures and `impl` blocks; then the type
-/// of a C++ function's result; then its middle. The end of a name, where the function is, stays longest.
+/// of a C++ function's result, the marks of what is gone, the first parts of its path; then its middle. The end of a name, where the function is, stays longest.
 ///
 /// ```
 /// let name = "std::vector<std::pair<int, long>, std::allocator<std::pair<int, long> > >::push_back(int const&)";
@@ -18,7 +18,25 @@ pub fn shorten(name: &str, room: usize) -> Cow<'_, str> {
     if short.chars().count() <= room {
         return short.into();
     }
-    cut(without_result(&short).to_owned(), room).into()
+    let mut name = without_result(&short).to_owned();
+    for marks in ["(..)", "<..>"] {
+        if name.chars().count() > room {
+            name = name.replace(marks, "");
+        }
+    }
+    while name.chars().count() > room
+        && let Some(at) = path_end(&name)
+    {
+        name.drain(..at);
+    }
+    cut(name, room).into()
+}
+
+/// Where the first part of a path ends, if there is one in front: `std::` of `std::swap`.
+fn path_end(name: &str) -> Option<usize> {
+    let at = name.find("::")?;
+    let plain = name[..at].chars().all(|c| c.is_alphanumeric() || c == '_');
+    (plain && at > 0).then_some(at + 2)
 }
 
 /// A function without the type of its result and the mark of a copy: `void f<..>(..) [clone .isra.0]`.
@@ -179,6 +197,8 @@ mod tests {
         assert_eq!(shorten(name, 40), "std::__unguarded_partition<..>(..)");
         let clone = "void std::__introsort_loop<item*, long>(item*, item*, long) [clone .isra.0]";
         assert_eq!(shorten(clone, 33), "std::__introsort_loop<..>(..)");
+        assert_eq!(shorten(name, 29), "std::__unguarded_partition");
+        assert_eq!(shorten(name, 25), "__unguarded_partition");
         assert_eq!(without_result("a::operator new(..)"), "a::operator new(..)");
         assert_eq!(without_result("<impl Trait for Type>::method"), "<impl Trait for Type>::method");
         assert_eq!(
@@ -255,8 +275,10 @@ mod tests {
     #[test]
     fn long_names_keep_their_end() {
         let name = format!("{}::the_function(int)", "namespace".repeat(10));
+        assert_eq!(shorten(&name, 40), "the_function");
+        let name = format!("the_function_{}_end(int)", "word_".repeat(10));
         let short = shorten(&name, 40);
-        assert!(short.ends_with("::the_function(..)") && short.starts_with("namespace"), "{short}");
+        assert!(short.ends_with("_end") && short.starts_with("the_func"), "{short}");
         assert_eq!(short.chars().count(), 40);
     }
 }

@@ -31,12 +31,24 @@ pub fn runs(out: &mut impl Write, report: &Report, style: Style) -> io::Result<(
     write_entry(out, "recorded", &recorded, style)
 }
 
+/// How much of the time shares are of.
+fn kernel(report: &Report) -> String {
+    let cpu: f64 = report.runs.iter().map(|run| run.cpu_seconds).sum();
+    let system: Option<f64> = report.runs.iter().map(|run| run.system_seconds).sum();
+    match system.filter(|_| !report.runs.is_empty()) {
+        Some(system) => {
+            format!("; {:.2} of {cpu:.2} s were in user code, the kernel is in no share", cpu - system)
+        }
+        None => String::new(),
+    }
+}
+
 /// Functions by weight.
 pub fn functions(out: &mut impl Write, report: &Report, style: Style) -> io::Result<()> {
     if report.functions.is_empty() {
         return Ok(());
     }
-    heading(out, style, "functions", &format!("share of {}", report.share_of))?;
+    heading(out, style, "functions", &format!("share of {}{}", report.share_of, kernel(report)))?;
     let (shown, left_out) = some(&report.functions, style);
     for row in shown {
         let bar = if row.plus_minus == 0.0 { String::new() } else { plus_minus(row.plus_minus) };

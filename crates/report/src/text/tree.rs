@@ -2,7 +2,7 @@
 
 use super::{Style, and_more, fit, fit_code, grouped, heading, percent, plus_minus, some, wrap};
 use crate::figures::size;
-use crate::view::{HotView, RangesView, Report};
+use crate::view::{HotView, RangesView, Report, SideView};
 use sonde_summary::Kind;
 use std::io::{self, Write};
 
@@ -87,9 +87,14 @@ fn line(hot: &HotView, style: Style) -> String {
         [side] => side.place.clone().filter(|place| !side.name.contains(place.as_str())),
         _ => None,
     };
-    let place = place.map_or_else(String::new, |place| format!("  {place}"));
-    let used = numbers.chars().count() + indent.len() + place.chars().count() + 2;
-    let room = style.width.saturating_sub(used).max(24);
+    let mut place = place.map_or_else(String::new, |place| format!("  {place}"));
+    let all = style.width.saturating_sub(numbers.chars().count() + indent.len() + 2);
+    // A line of the source tells more than an offset.
+    let crowded = |side: &SideView| side.file.is_some() && side.name.chars().count() + place.len() > all;
+    if hot.sides.iter().any(crowded) {
+        place.clear();
+    }
+    let room = all.saturating_sub(place.chars().count()).max(24);
     let name = match names.as_slice() {
         [one] => fit_code(one, room),
         several => {

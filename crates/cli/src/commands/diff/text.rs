@@ -11,6 +11,7 @@ pub fn write(out: &mut impl Write, facts: &Facts, top: usize) -> io::Result<()> 
     side(out, "after", &facts.after)?;
     writeln!(out, "{}", speed(facts))?;
     for module in &facts.rebuilt {
+        let module = sonde_report::short(module);
         writeln!(out, "{module} was built anew: its functions are compared by name, its data not at all")?;
     }
     for (module, side) in &facts.nameless {
@@ -106,7 +107,7 @@ fn list(
         let time = change.seconds_a_run.map_or_else(String::new, |[a, b]| format!("  {a:.2} s -> {b:.2} s"));
         writeln!(
             out,
-            "  {word}  {:>5.1} % -> {:>5.1} %{time}  (apart by {:.1} % beyond the trees' errors; chance explains {:.1} %)  {}",
+            "  {word}  {:>5.1} % -> {:>5.1} %{time}  (by at least {:.1} %; chance explains {:.1} %)  {}",
             100.0 * change.before[0],
             100.0 * change.after[0],
             100.0 * change.at_least.abs(),

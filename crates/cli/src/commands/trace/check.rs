@@ -8,7 +8,7 @@ use sonde_event::check::Check;
 
 use super::open::{ends_early, play, troubles};
 use crate::outcome::{CannotWrite, Inconsistent};
-use crate::quantity::grouped;
+use crate::quantity::{count, grouped};
 
 /// Checks, prints what was found, and fails if it cannot be true.
 pub fn run(file: &Path) -> Result<()> {
@@ -31,9 +31,9 @@ pub fn run(file: &Path) -> Result<()> {
 fn write(out: &mut impl Write, check: &Check, troubles: &[String]) -> io::Result<()> {
     writeln!(
         out,
-        "checked    {} passes in {} bursts, {} references",
+        "checked    {} passes in {}, {} references",
         grouped(check.runs),
-        grouped(check.bursts),
+        count(check.bursts, "burst", "bursts"),
         grouped(check.references)
     )?;
     writeln!(
