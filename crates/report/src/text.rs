@@ -115,8 +115,13 @@ pub(crate) fn fit_code(text: &str, columns: usize) -> String {
     if names == 1 {
         return fit(&outside, columns);
     }
-    let inside = at(&shorten(inner.0, rest(&name, 0)), " at ", inner.1);
-    fit(&format!("{inside}, inlined in {outside}"), columns)
+    let inlined = shorten(inner.0, rest(&name, 0));
+    let whole = format!("{}, inlined in {outside}", at(&inlined, " at ", inner.1));
+    if whole.chars().count() <= columns {
+        return whole;
+    }
+    // Where it was inlined says more than where it is written down.
+    fit(&format!("{inlined}, inlined in {outside}"), columns)
 }
 
 /// Whether it is a file and lines, rather than a part of a name with commas.
@@ -195,7 +200,7 @@ mod tests {
             fit_code("std::vector<int>::at(int) and 2 more, main.cpp:7", 40),
             "std::vector::at and 2 more, main.cpp:7"
         );
-        assert!(fit_code(text, 60).chars().count() <= 60);
+        assert_eq!(fit_code(text, 60), "a::operator<, inlined in sort_all(..), main.cpp:33");
         assert_eq!(
             fit_code("std::sort_loop<long, int>(long, int) [clone .isra.0]", 24),
             "std::sort_loop<..>(..)"

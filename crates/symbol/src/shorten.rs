@@ -21,7 +21,7 @@ pub fn shorten(name: &str, room: usize) -> Cow<'_, str> {
     let mut name = without_result(&short).to_owned();
     for marks in ["(..)", "<..>"] {
         if name.chars().count() > room {
-            name = name.replace(marks, "");
+            name = name.replace(marks, "").trim_end().to_owned();
         }
     }
     while name.chars().count() > room
