@@ -21,6 +21,9 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 const EVENT_STOP: i32 = 128;
+/// Least and most time between two looks at the threads.
+const SHORTEST: Duration = Duration::from_micros(200);
+const LONGEST: Duration = Duration::from_millis(10);
 /// Attempts to place a probe in a process.
 const ATTEMPTS: u32 = 3;
 
@@ -153,6 +156,7 @@ impl Stops {
             Ok(cpu) => {
                 let due_ns = cpu_ns(&cpu).unwrap_or(0) + gap;
                 self.threads.insert(tid, Covered { pid, cpu, due_ns, asked: false });
+                self.next_look = Instant::now();
             }
             // A thread that is gone already is nothing to report.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -163,13 +167,17 @@ impl Stops {
     /// Changes the mean period.
     pub fn set_period(&mut self, period_ns: u64) {
         self.gaps.set_period(period_ns);
+        self.next_look = Instant::now();
     }
 
-    /// How long the caller may sleep before [`serve`](Self::serve) has something to do.
+    /// How long the caller may sleep before [`serve`](Self::serve) has something to do, unless something is reported.
     pub fn patience(&self) -> Duration {
-        let (least, most) = (Duration::from_micros(200), Duration::from_millis(2));
-        let quarter = Duration::from_nanos(self.gaps.period() / 4);
-        if self.care == Care::Exec { most } else { quarter.clamp(least, most) }
+        self.next_look.saturating_duration_since(Instant::now()).clamp(SHORTEST, LONGEST)
+    }
+
+    /// The longest that a thread may be due without being asked.
+    fn lateness(&self) -> Duration {
+        Duration::from_nanos(self.gaps.period() / 4).clamp(SHORTEST, Duration::from_millis(2))
     }
 
     /// Handles what the threads reported, and asks those whose time has come. Tells what the caller has to act upon.
@@ -201,8 +209,7 @@ impl Stops {
         }
         let now = Instant::now();
         if now >= self.next_look {
-            self.next_look = now + self.patience();
-            self.ask();
+            self.next_look = now + self.ask();
         }
         None
     }
@@ -323,19 +330,28 @@ impl Stops {
         true
     }
 
-    /// Asks the threads whose CPU time has come to stop.
-    fn ask(&mut self) {
+    /// Asks the threads whose CPU time has come to stop. Says after what time it makes sense to look again: no thread takes
+    /// more CPU time than time passes.
+    fn ask(&mut self) -> Duration {
+        let (mut next, lateness) = (LONGEST, self.lateness());
         for (tid, thread) in &mut self.threads {
             let process = self.processes.get(&thread.pid);
             let can = process.is_some_and(|p| matches!(p.inside, Inside::Probe(_) | Inside::Nothing));
-            let Some(cpu) = cpu_ns(&thread.cpu).filter(|_| can) else { continue };
+            let Some(cpu) = cpu_ns(&thread.cpu).filter(|_| can && !thread.asked) else { continue };
+            if cpu < thread.due_ns {
+                next = next.min(Duration::from_nanos(thread.due_ns - cpu).max(SHORTEST));
+                continue;
+            }
             // A thread that sleeps in a system call is left alone: some calls fail with EINTR when they are interrupted.
-            let due = !thread.asked && cpu >= thread.due_ns && is_running(thread.pid, *tid);
-            if due && ptrace(libc::PTRACE_INTERRUPT, *tid, 0, 0).is_ok() {
-                thread.asked = true;
-                thread.due_ns = cpu + self.gaps.next();
+            if is_running(thread.pid, *tid) && ptrace(libc::PTRACE_INTERRUPT, *tid, 0, 0).is_ok() {
+                let gap = self.gaps.next();
+                (thread.asked, thread.due_ns) = (true, cpu + gap);
+                next = next.min(Duration::from_nanos(gap).max(SHORTEST));
+            } else {
+                next = next.min(lateness);
             }
         }
+        next
     }
 
     fn stopped(&mut self, pid: i32, tid: i32, status: i32, shared: &Find<'_>) -> Option<News> {
@@ -410,6 +426,7 @@ impl Stops {
         if let Some(thread) = self.threads.get_mut(&tid) {
             thread.due_ns = thread.due_ns.saturating_sub(self.gaps.period() / 2);
         }
+        self.next_look = self.next_look.min(Instant::now() + self.lateness());
     }
 
     /// The program ended: lets all that is left go, as soon as it can be stopped for that, and says which processes
