@@ -137,11 +137,12 @@ fn observe(
     Ok((Done { served, recorder }, setup))
 }
 
-/// The controller of `--rate`, if it was asked for.
+/// The controller of `--rate`, or of the default if nothing was asked for.
 fn pacer(recording: &Recording, options: &Options) -> Option<Pace> {
-    match (recording.rate, options.policy) {
-        (Some(rate), Policy::Bursts { period, checks }) => Some(Pace::new(rate, period, checks)),
-        _ => None,
+    let Policy::Bursts { period, checks } = options.policy else { return None };
+    match recording.rate {
+        Some(rate) => Some(Pace::new(rate, period, checks)),
+        None => recording.has_default_pace().then(|| Pace::gentle(period, checks)),
     }
 }
 
@@ -205,7 +206,9 @@ fn conclude(
         hot: [hot_code, hot_data],
         has_ranges: found.findings.is_some(),
         period: match options.policy {
-            Policy::Bursts { period, checks } if checks > 0 && args.recording.rate.is_none() => Some(period),
+            Policy::Bursts { period, checks } if checks > 0 && args.recording.period.is_some() => {
+                Some(period)
+            }
             _ => None,
         },
         sonde_cpu: sonde_launch::own_cpu_time(),
