@@ -23,20 +23,20 @@ pub struct Stacks {
 }
 
 impl Stacks {
-    /// Takes what a thread logged. Returns whether it is a thread with a stack that was not known.
-    pub fn note(&mut self, pid: i32, tid: i32, words: &[u64]) -> bool {
+    /// Takes what a thread logged. Returns an address in its stack if that was not known.
+    pub fn note(&mut self, pid: i32, tid: i32, words: &[u64]) -> Option<u64> {
         if tid == pid || self.threads.contains(&tid) {
-            return false;
+            return None;
         }
-        let Some(base) = fs_base(words) else { return false };
+        let base = fs_base(words)?;
         self.threads.insert(tid);
         // Stacks are used again by threads that come later.
         let page = |base: u64| base / PAGE;
         if base == 0 || self.bases.iter().any(|known| page(*known) == page(base)) {
-            return false;
+            return None;
         }
         self.bases.push(base);
-        true
+        Some(base)
     }
 
     /// The stacks in a mapping, as mappings of their own.
@@ -88,12 +88,12 @@ mod tests {
     #[test]
     fn stacks_end_with_the_control_block_of_their_thread() {
         let mut stacks = Stacks::default();
-        assert!(!stacks.note(5, 5, &begin(0x7000_0000_06c0)), "the first thread's has a name");
-        assert!(stacks.note(5, 6, &begin(0x7f00_0080_06c0)));
-        assert!(!stacks.note(5, 6, &begin(0x7f00_0080_06c0)), "known");
-        assert!(!stacks.note(5, 7, &begin(0x7f00_0080_06c0)), "used again");
-        assert!(!stacks.note(5, 8, &[0, 1, 2]), "no begin");
-        assert!(stacks.note(5, 9, &begin(0x7f00_0090_06c0)));
+        assert_eq!(stacks.note(5, 5, &begin(0x7000_0000_06c0)), None, "the first thread's has a name");
+        assert_eq!(stacks.note(5, 6, &begin(0x7f00_0080_06c0)), Some(0x7f00_0080_06c0));
+        assert_eq!(stacks.note(5, 6, &begin(0x7f00_0080_06c0)), None, "known");
+        assert_eq!(stacks.note(5, 7, &begin(0x7f00_0080_06c0)), None, "used again");
+        assert_eq!(stacks.note(5, 8, &[0, 1, 2]), None, "no begin");
+        assert!(stacks.note(5, 9, &begin(0x7f00_0090_06c0)).is_some());
         let joined = Mapping::parse("7f0000001000-7f0000a01000 rw-p 00000000 00:00 0 ").unwrap();
         let found: Vec<_> = stacks.within(&joined).into_iter().map(|m| (m.start, m.end, m.name)).collect();
         let stack = |from, to, n| (from, to, format!("[stack of thread {n}]"));

@@ -171,7 +171,7 @@ impl Study {
         let used = buffer.used.load(Acquire).min(regions.buffer_len());
         self.log_bytes += used;
         let words = self.shared.words(regions.buffer(i as u64), used as usize / 8);
-        tell(&self.watch.thread(tid, words), out);
+        tell(&self.watch.before_reading(tid, words), out);
         let last = stacks::is_last(words);
         if let Some(tap) = &mut out.tap {
             tap.log(tid, words);

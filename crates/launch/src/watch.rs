@@ -104,7 +104,7 @@ impl Watch {
             }
             news.push(mapping.clone());
         }
-        self.name_stacks(&mut news);
+        let news = self.name_stacks(news);
         self.look_for_exec();
         let next = (self.interval * 2).min(LATEST);
         self.interval = if news.is_empty() { next } else { next.min(SOONEST) };
@@ -114,24 +114,39 @@ impl Watch {
         news
     }
 
-    /// Stacks come behind the memory that they are a part of.
-    fn name_stacks(&mut self, news: &mut Vec<Mapping>) {
-        let stacks: Vec<Mapping> = news.iter().flat_map(|mapping| self.stacks.within(mapping)).collect();
-        for stack in stacks {
-            self.mappings.add(stack.clone());
-            news.push(stack);
+    /// Tells of stacks instead of the memory that they are a part of: who waits for an address takes the first place that
+    /// it is given.
+    fn name_stacks(&mut self, news: Vec<Mapping>) -> Vec<Mapping> {
+        let mut told = Vec::with_capacity(news.len());
+        for mapping in news {
+            let mut stacks = self.stacks.within(&mapping);
+            stacks.sort_by_key(|stack| stack.start);
+            let mut from = mapping.start;
+            for stack in stacks {
+                told.push(Mapping { start: from, end: stack.start, ..mapping.clone() });
+                from = stack.end;
+                self.mappings.add(stack.clone());
+                told.push(stack);
+            }
+            told.push(Mapping { start: from, ..mapping });
         }
+        told.retain(|mapping| mapping.start < mapping.end);
+        told
     }
 
-    /// A thread logged something: returns its stack, if that is news. One that lies in no known memory is found by the
-    /// next look.
-    pub fn thread(&mut self, tid: i32, words: &[u64]) -> Vec<Mapping> {
-        if !self.stacks.note(self.pid, tid, words) {
-            return Vec::new();
+    /// A thread logged something, which is about to be read. Returns its stack if that is news, and everything that is new
+    /// if it is time to look: addresses in what is not known yet can only wait in small numbers.
+    pub fn before_reading(&mut self, tid: i32, words: &[u64]) -> Vec<Mapping> {
+        let now = Instant::now();
+        let base = self.stacks.note(self.pid, tid, words);
+        let unknown = base.is_some_and(|base| self.mappings.find(base).is_none());
+        let mut news = if unknown || self.is_worth_a_look(now) { self.look(now) } else { Vec::new() };
+        if base.is_some() {
+            let known: Vec<Mapping> = self.mappings.all().to_vec();
+            let stacks: Vec<Mapping> = known.iter().flat_map(|mapping| self.stacks.within(mapping)).collect();
+            news.extend(stacks.into_iter().filter_map(|stack| self.mappings.add(stack).cloned()));
         }
-        let known: Vec<Mapping> = self.mappings.all().to_vec();
-        let stacks: Vec<Mapping> = known.iter().flat_map(|mapping| self.stacks.within(mapping)).collect();
-        stacks.into_iter().filter_map(|stack| self.mappings.add(stack).cloned()).collect()
+        news
     }
 
     /// Somebody met an address that is not known: whether a look at once is due. An address may lie nowhere (a stray
