@@ -215,6 +215,7 @@ fn profile(stream: &Stream) -> Result<f64> {
             pc,
             access: Access::Load,
             size: 8,
+            recorded: true,
             address: Some(address),
             value: None,
             count: 1,

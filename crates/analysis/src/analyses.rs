@@ -2,9 +2,10 @@
 
 use crate::config::{AnalysisError, Config};
 use crate::findings::Findings;
+use crate::values::Values;
 use sonde_calls::CallsReader;
 use sonde_event::maps::Mapping;
-use sonde_event::{Begin, Catalog, Counts, End, Reader, Run, Signal, Syscall};
+use sonde_event::{Begin, Catalog, Counts, End, Reader, Run, Signal, Syscall, Unwatched};
 use sonde_streams::StreamsReader;
 use sonde_summary::{BurstTime, Summaries};
 
@@ -13,7 +14,7 @@ pub struct Analyses {
     summaries: Summaries,
     calls: Option<CallsReader>,
     loops: Option<sonde_loops::ExactReader>,
-    values: Option<sonde_values::ExactReader>,
+    values: Option<Values>,
     streams: Option<StreamsReader>,
     burst_time: Option<BurstTime>,
 }
@@ -27,11 +28,7 @@ impl Analyses {
         Ok(Analyses {
             calls: config.wanted.calls.then(calls),
             loops: config.wanted.loops.then(|| sonde_loops::ExactReader::new(shares.loops)).transpose()?,
-            values: config
-                .wanted
-                .values
-                .then(|| sonde_values::ExactReader::new(shares.values))
-                .transpose()?,
+            values: config.wanted.values.then(|| Values::new(config.values, shares.values)).transpose()?,
             streams: config.wanted.streams.then(|| StreamsReader::new(shares.streams)).transpose()?,
             summaries: Summaries::new(shares.summary)?,
             burst_time,
@@ -53,7 +50,7 @@ impl Analyses {
         self.summaries.memory_bytes()
             + self.calls.as_ref().map_or(0, CallsReader::memory_bytes)
             + self.loops.as_ref().map_or(0, sonde_loops::ExactReader::memory_bytes)
-            + self.values.as_ref().map_or(0, sonde_values::ExactReader::memory_bytes)
+            + self.values.as_ref().map_or(0, Values::memory_bytes)
             + self.streams.as_ref().map_or(0, StreamsReader::memory_bytes)
     }
 
@@ -116,6 +113,10 @@ impl Reader for Analyses {
 
     fn wants_mappings(&self) -> bool {
         self.summaries.wants_mappings()
+    }
+
+    fn unwatched(&mut self) -> Option<Unwatched<'_>> {
+        self.values.as_mut()?.unwatched()
     }
 
     fn gap(&mut self) {

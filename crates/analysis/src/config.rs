@@ -5,6 +5,7 @@ use sonde_calls::Limits;
 use sonde_loops::LoopsError;
 use sonde_streams::{StreamsConfig, StreamsError};
 use sonde_summary::{Kind, SummaryError};
+use sonde_values::slots::SlotConfig;
 use sonde_values::{TableConfig, ValuesError};
 use thiserror::Error;
 
@@ -34,6 +35,16 @@ fn names() -> String {
     kinds.chain(Wanted::NAMES).collect::<Vec<_>>().join(", ")
 }
 
+/// How values of loads are found.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum ValueMethod {
+    /// Every load is looked at.
+    #[default]
+    Exact,
+    /// Slots, which stop looking at what they know.
+    Slots(SlotConfig),
+}
+
 /// Parameters.
 #[derive(Clone, Debug, Default)]
 pub struct Config {
@@ -41,6 +52,8 @@ pub struct Config {
     pub wanted: Wanted,
     /// Parameters of the trees; `what` is taken from `wanted`, and `max_memory` is the limit for everything.
     pub summary: sonde_summary::Config,
+    /// How values of loads are found.
+    pub values: ValueMethod,
     /// Parameters of the streams; the limits on memory are worked out.
     pub streams: StreamsConfig,
 }

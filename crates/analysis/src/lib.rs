@@ -18,9 +18,10 @@
 mod analyses;
 mod config;
 mod findings;
+mod values;
 mod wanted;
 
 pub use analyses::Analyses;
-pub use config::{AnalysisError, Config};
+pub use config::{AnalysisError, Config, ValueMethod};
 pub use findings::Findings;
 pub use wanted::Wanted;

@@ -72,6 +72,15 @@ impl Wanted {
         self.streams |= other.streams;
     }
 
+    /// The names of what needs more than paths and the values of loads that it asks for: what cannot be had of a program
+    /// that leaves out the others. Loops tell recursion from the addresses of stack frames.
+    pub fn beyond_load_values(&self) -> Vec<&'static str> {
+        let without = Wanted { values: false, ..self.clone() };
+        let (_, mut beyond) = without.possible(Detail::Blocks);
+        beyond.extend(self.loops.then_some("loops"));
+        beyond
+    }
+
     /// What a recording of this detail can give, and the names of what it cannot.
     pub fn possible(&self, detail: Detail) -> (Wanted, Vec<&'static str>) {
         let (kinds, cannot) = self.kinds.possible(detail);
@@ -107,5 +116,15 @@ mod tests {
         assert!(can.calls && !can.streams);
         assert!(cannot.contains(&"streams") && cannot.contains(&"loads"));
         assert!(Wanted::all().possible(Detail::Values).1.is_empty());
+    }
+
+    #[test]
+    fn values_can_be_had_of_loads_alone_with_calls_and_without_streams() {
+        let beyond = |names: &str| Wanted::parse(names).unwrap().beyond_load_values();
+        assert!(beyond("values").is_empty() && beyond("values,calls,edges").is_empty());
+        assert_eq!(beyond("values,streams"), ["streams"]);
+        assert_eq!(beyond("loops"), ["loops"]);
+        assert_eq!(beyond("values,load-values"), ["load-values"]);
+        assert!(beyond("default").contains(&"loads") && beyond("all").len() > beyond("default").len());
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use sonde_launch::{Counter, Totals};
 
-const NAMES: [(Counter, &str); 34] = [
+const NAMES: [(Counter, &str); 36] = [
     (Counter::Triggers, "triggers"),
     (Counter::Bursts, "bursts"),
     (Counter::EndedByChecks, "ended_by_checks"),
@@ -39,6 +39,8 @@ const NAMES: [(Counter, &str); 34] = [
     (Counter::ForwardedFaults, "forwarded_faults"),
     (Counter::ChecksLeftOut, "checks_left_out"),
     (Counter::NotAnalysed, "not_analysed"),
+    (Counter::Watched, "watched"),
+    (Counter::Rewatched, "rewatched"),
 ];
 
 /// All counters that are not 0, by name; one without a name goes by its number.

@@ -24,8 +24,35 @@ pub struct Superblock {
     pub insns: u16,
     /// Exits.
     pub exits: u16,
+    /// Instructions whose references are not recorded, a bit each ([`sonde_x64::plan::Plan::unrecorded`]).
+    pub unrecorded: u64,
+    /// Where its loads begin in the table of loads.
+    pub first_load: u32,
+    /// How many it has.
+    pub loads: u16,
     /// Which version of the code: see [`RECORDING`].
     pub version: u8,
+    /// Whether its pc has another copy by now, or is to get one.
+    pub given_up: bool,
+}
+
+/// A load of a superblock that can be recorded, and whether it is.
+#[derive(Clone, Copy, Default)]
+pub struct WatchedLoad(u64);
+
+impl WatchedLoad {
+    /// The load at a pc of the program, which is below 2^63.
+    pub fn new(pc: u64, recorded: bool) -> WatchedLoad {
+        WatchedLoad(pc << 1 | u64::from(recorded))
+    }
+
+    fn pc(self) -> u64 {
+        self.0 >> 1
+    }
+
+    fn is_recorded(self) -> bool {
+        self.0 & 1 != 0
+    }
 }
 
 /// The version that writes the log.
@@ -94,6 +121,13 @@ impl<T: Copy> Table<T> {
         if i < self.len { Some(unsafe { *self.at.add(i) }) } else { None }
     }
 
+    fn set(&mut self, i: usize, value: T) {
+        if i < self.len {
+            // SAFETY: entries below `len` are within the mapping.
+            unsafe { *self.at.add(i) = value };
+        }
+    }
+
     fn push(&mut self, value: T) -> bool {
         if self.len == self.capacity {
             return false;
@@ -109,6 +143,9 @@ impl<T: Copy> Table<T> {
 /// Entries of the indirect-branch table: one per value of the low 16 bits of a pc.
 pub const TABLE_ENTRIES: usize = 1 << 16;
 
+/// Room for this many loads per superblock, where they are kept; on average there are fewer.
+const LOADS_PER_SUPERBLOCK: usize = 8;
+
 /// The cache and its indexes.
 pub struct Cache {
     /// Start of the code.
@@ -120,6 +157,8 @@ pub struct Cache {
     pages: Filling,
     superblocks: Table<Superblock>,
     exits: Table<ExitInfo>,
+    /// Where not everything is recorded: the loads of all superblocks, in their order.
+    loads: Option<Table<WatchedLoad>>,
     /// Number of the first exit in `exits`; exit numbers are never used twice.
     exit_base: u32,
     /// Open addressing over superblock index + 1 by pc.
@@ -134,8 +173,8 @@ pub struct Cache {
 
 impl Cache {
     /// Maps a cache of `bytes` bytes of code. `miss` is where indirect branches without a copy go; exits are numbered
-    /// from `exit_base`.
-    pub fn new(bytes: usize, miss: u64, exit_base: u32) -> Option<Cache> {
+    /// from `exit_base`. Loads are kept if what is recorded of them can change.
+    pub fn new(bytes: usize, miss: u64, exit_base: u32, keep_loads: bool) -> Option<Cache> {
         let flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
         let all = PROT_READ | PROT_WRITE | PROT_EXEC;
         let start = mmap(0, bytes, all, flags, -1).ok()? as u64;
@@ -151,6 +190,7 @@ impl Cache {
             next: start,
             pages: Filling::new(start, bytes as u64),
             superblocks: Table::new(count)?,
+            loads: if keep_loads { Some(Table::new(count * LOADS_PER_SUPERBLOCK)?) } else { None },
             exits: Table::new(count * 4)?,
             exit_base,
             index: index as *mut u32,
@@ -178,6 +218,9 @@ impl Cache {
         self.exit_base += self.exits.len as u32;
         self.superblocks.len = 0;
         self.exits.len = 0;
+        if let Some(loads) = &mut self.loads {
+            loads.len = 0;
+        }
         // SAFETY: the index mapping is private and means nothing once all superblocks are gone.
         let _ = unsafe { discard(self.index as usize, self.index_len * 4) };
         self.clear_table();
@@ -208,12 +251,13 @@ impl Cache {
         self.exit_base + self.exits.len as u32
     }
 
-    /// Whether there is room for a copy of `bytes` bytes with `exits` exits.
-    pub fn has_room(&self, bytes: usize, exits: usize) -> bool {
+    /// Whether there is room for a copy of `bytes` bytes with `exits` exits and `loads` loads.
+    pub fn has_room(&self, bytes: usize, exits: usize, loads: usize) -> bool {
         self.next + bytes as u64 + 64 <= self.end
             && self.superblocks.len < self.superblocks.capacity / 2 * 2 - 1
             && self.superblocks.len * 2 < self.index_len
             && self.exits.len + exits <= self.exits.capacity
+            && self.loads.as_ref().is_none_or(|table| table.len + loads <= table.capacity)
             && self.next_exit() < 0xe000_0000
     }
 
@@ -233,7 +277,8 @@ impl Cache {
                 0 => return None,
                 n => {
                     let sb = self.superblocks.get(n as usize - 1)?;
-                    if sb.pc == pc && sb.version == version {
+                    // What was given up keeps its place: others may lie behind it.
+                    if sb.pc == pc && sb.version == version && !sb.given_up {
                         return Some(sb);
                     }
                 }
@@ -264,6 +309,7 @@ impl Cache {
         mut sb: Superblock,
         code: &[u8],
         exits: impl Iterator<Item = ExitInfo>,
+        loads: impl Iterator<Item = WatchedLoad>,
     ) -> Superblock {
         self.forgotten = false;
         sb.at = self.next;
@@ -274,6 +320,10 @@ impl Cache {
         self.next = (self.next + code.len() as u64).next_multiple_of(16);
         for exit in exits {
             self.exits.push(exit);
+        }
+        if let Some(table) = &mut self.loads {
+            sb.first_load = table.len as u32;
+            sb.loads = loads.map(|load| u16::from(table.push(load))).sum();
         }
         self.superblocks.push(sb);
         let mut i = self.place(sb.pc, sb.version);
@@ -286,6 +336,49 @@ impl Cache {
             *self.tables[sb.version as usize & 1].add(sb.pc as usize & (TABLE_ENTRIES - 1)) = sb.at;
         }
         sb
+    }
+
+    /// Gives up the copies that record a load that is not wanted, or do not record one that is; returns how many. Threads
+    /// may be in them, and leave at the next exit: their records stay readable, since exits are never numbered again.
+    pub fn give_up(&mut self, wanted: &dyn Fn(u64) -> bool) -> usize {
+        let mut count = 0;
+        for i in 0..self.superblocks.len {
+            let Some(mut sb) = self.superblocks.get(i) else { break };
+            if sb.given_up || self.is_as_wanted(&sb, wanted) {
+                continue;
+            }
+            sb.given_up = true;
+            self.superblocks.set(i, sb);
+            count += 1;
+            // SAFETY: masked index; other threads read the word whole.
+            unsafe {
+                let entry = self.tables[sb.version as usize & 1].add(sb.pc as usize & (TABLE_ENTRIES - 1));
+                if *entry == sb.at {
+                    entry.write_volatile(self.miss);
+                }
+            }
+        }
+        if count > 0 {
+            self.unlink_missing();
+        }
+        count
+    }
+
+    fn is_as_wanted(&self, sb: &Superblock, wanted: &dyn Fn(u64) -> bool) -> bool {
+        let Some(table) = &self.loads else { return true };
+        let mut loads = (0..usize::from(sb.loads)).filter_map(|i| table.get(sb.first_load as usize + i));
+        loads.all(|load| load.is_recorded() == wanted(load.pc()))
+    }
+
+    /// Lets the exits whose target has no copy any more ask the engine. That undoes more than it must where versions
+    /// differ, which costs a visit to the engine and nothing else.
+    fn unlink_missing(&self) {
+        for exit in (0..self.exits.len).filter_map(|i| self.exits.get(i)).filter(|e| e.link != 0) {
+            if self.find(exit.target, RECORDING).is_none() {
+                // SAFETY: as in `forget`.
+                unsafe { (*(exit.link as *const AtomicI32)).store(0, Ordering::Release) };
+            }
+        }
     }
 
     /// Makes the table point at this superblock again (its place may have been taken by another pc since).
@@ -304,5 +397,79 @@ impl Cache {
         let rel = target.wrapping_sub(exit.link + 4) as i32;
         // SAFETY: the rel32 lies 4-byte aligned in our code, so other threads see the old or the new jump.
         unsafe { (*(exit.link as *const AtomicI32)).store(rel, Ordering::Release) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MISS: u64 = 0x1234;
+
+    /// A superblock at `pc` with one exit to `target`, whose jump lies at the begin of its code, and these loads.
+    fn add(cache: &mut Cache, pc: u64, target: u64, loads: &[(u64, bool)]) -> Superblock {
+        let sb = Superblock { pc, first_exit: cache.next_exit(), exits: 1, ..Superblock::default() };
+        let exit = ExitInfo { target, link: cache.next, kind: 1 };
+        let loads = loads.iter().map(|(pc, recorded)| WatchedLoad::new(*pc, *recorded));
+        cache.add(sb, &[0; 16], [exit].into_iter(), loads)
+    }
+
+    fn jump(cache: &Cache, sb: &Superblock) -> i32 {
+        let exit = cache.exit(sb.first_exit).expect("the exit is there");
+        // SAFETY: the link lies in the cache, 4-byte aligned.
+        unsafe { (*(exit.link as *const AtomicI32)).load(Ordering::Relaxed) }
+    }
+
+    fn table_entry(cache: &Cache, pc: u64) -> u64 {
+        // SAFETY: masked index.
+        unsafe { *cache.tables[0].add(pc as usize & (TABLE_ENTRIES - 1)) }
+    }
+
+    #[test]
+    fn only_copies_that_record_wrongly_are_given_up() {
+        let mut cache = Cache::new(1 << 20, MISS, 7, true).expect("memory can be had");
+        let kept = add(&mut cache, 0x1000, 0x2000, &[(0x1000, true), (0x1004, false)]);
+        let too_much = add(&mut cache, 0x2000, 0x1000, &[(0x2000, true)]);
+        let none = add(&mut cache, 0x3000, 0x2000, &[]);
+        for (from, to) in [(&kept, &too_much), (&too_much, &kept), (&none, &too_much)] {
+            cache.link(&cache.exit(from.first_exit).expect("the exit is there"), to);
+        }
+        assert!([&kept, &too_much, &none].iter().all(|sb| jump(&cache, sb) != 0));
+        assert_eq!(cache.give_up(&|pc| pc == 0x1000), 1);
+        assert!(cache.find(0x1000, RECORDING).is_some() && cache.find(0x3000, RECORDING).is_some());
+        assert!(cache.find(0x2000, RECORDING).is_none());
+        // Nothing leads to it; what it leads to stays linked, and it can still be told by address and exit.
+        assert_eq!((table_entry(&cache, 0x2000), table_entry(&cache, 0x1000)), (MISS, kept.at));
+        assert_eq!((jump(&cache, &kept), jump(&cache, &none)), (0, 0));
+        assert!(jump(&cache, &too_much) != 0);
+        assert_eq!(cache.at_address(too_much.at).map(|sb| sb.pc), Some(0x2000));
+        assert_eq!(cache.give_up(&|pc| pc == 0x1000), 0, "once is enough");
+        // Its pc gets another copy, which is found.
+        let again = add(&mut cache, 0x2000, 0x1000, &[(0x2000, false)]);
+        assert_eq!(cache.find(0x2000, RECORDING).map(|sb| sb.at), Some(again.at));
+        assert_eq!(table_entry(&cache, 0x2000), again.at);
+        // And is given up when the load is wanted again.
+        assert_eq!(cache.give_up(&|pc| pc == 0x1000 || pc == 0x2000), 1);
+        assert!(cache.find(0x2000, RECORDING).is_none());
+    }
+
+    #[test]
+    fn forgotten_copies_do_not_come_back() {
+        let mut cache = Cache::new(1 << 20, MISS, 0, true).expect("memory can be had");
+        let old = add(&mut cache, 0x1000, 0x1000, &[(0x1000, true)]);
+        cache.forget();
+        let other = add(&mut cache, 0x2000, 0x1000, &[(0x2000, true)]);
+        assert_eq!(cache.give_up(&|_| false), 2);
+        assert!(cache.find(old.pc, RECORDING).is_none() && cache.find(other.pc, RECORDING).is_none());
+        assert_eq!((table_entry(&cache, 0x1000), table_entry(&cache, 0x2000)), (MISS, MISS));
+        cache.clear();
+        assert_eq!(cache.give_up(&|_| true), 0);
+    }
+
+    #[test]
+    fn where_everything_is_recorded_nothing_is_given_up() {
+        let mut cache = Cache::new(1 << 20, MISS, 0, false).expect("memory can be had");
+        add(&mut cache, 0x1000, 0x1000, &[(0x1000, true)]);
+        assert_eq!(cache.give_up(&|_| false), 0);
     }
 }

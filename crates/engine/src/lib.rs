@@ -30,5 +30,6 @@ pub mod thread;
 pub mod translate;
 pub mod trigger;
 pub mod virtual_signals;
+pub mod wanted;
 
 pub use state::{Start, start};

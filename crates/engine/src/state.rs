@@ -9,7 +9,8 @@ use crate::spin::Spin;
 use crate::thread::{self, Pool, Thread};
 use crate::translate::Translator;
 use crate::virtual_signals::Actions;
-use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, Ordering};
+use crate::wanted::Wanted;
+use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use sonde_sys::memory::*;
 use sonde_wire::Control;
 use sonde_wire::control::{policy, trigger};
@@ -120,6 +121,7 @@ pub unsafe fn start(with: Start) -> Option<&'static Engine> {
         config.cache_bytes as usize,
         entry::sonde_miss as *const () as u64,
         control.exits_used.load(Ordering::Relaxed) as u32,
+        control.regions.unwatched.len > 0,
     )?;
     let bounds = (cache.start, cache.end);
     let layouts = cache.tables.map(|table| thread::layout(table as usize as u32));
@@ -138,6 +140,16 @@ pub unsafe fn start(with: Start) -> Option<&'static Engine> {
     let unchecked = unsafe {
         core::slice::from_raw_parts((with.shared as u64 + table.start) as *const u32, table.len as usize / 4)
     };
+    let table = control.regions.unwatched;
+    // SAFETY: the region lies in the shared mapping, which is never unmapped, begins at a page, and is only reached through
+    // atomics.
+    let unwatched = unsafe {
+        core::slice::from_raw_parts(
+            (with.shared as u64 + table.start) as *const AtomicU64,
+            table.len as usize / 8,
+        )
+    };
+    let wanted = (!unwatched.is_empty()).then(|| Wanted::new(unwatched));
     let descriptors = control.regions.descriptors;
     let translator = Translator {
         cache,
@@ -148,6 +160,7 @@ pub unsafe fn start(with: Start) -> Option<&'static Engine> {
         max_insns: Limits::default().insns,
         generation: 0,
         unchecked,
+        wanted,
         ring: Filling::new(with.shared as u64 + descriptors.start, descriptors.len),
     };
     let fresh = Engine {

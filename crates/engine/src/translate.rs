@@ -1,14 +1,16 @@
 //! From a pc to its copy: plan, emit, place, describe.
 
-use crate::cache::{CHECKING, Cache, ExitInfo, Filling, RECORDING, Superblock};
+use crate::cache::{CHECKING, Cache, ExitInfo, Filling, RECORDING, Superblock, WatchedLoad};
 use crate::code_map::CodeMap;
 use crate::state::Engine;
+use crate::wanted::Wanted;
 use core::sync::atomic::Ordering::{Acquire, Release};
 use sonde_wire::Counter;
 use sonde_wire::descriptor::{HEAD_WORDS, Head};
 use sonde_wire::marker::Cause;
 use sonde_x64::emit::{Emitter, Unchecked};
-use sonde_x64::plan::{ExitKind, Plan, Planner};
+use sonde_x64::memory::{Access, Reference, Repeat, Value};
+use sonde_x64::plan::{ExitKind, Plan, Planner, Watch};
 
 /// Everything that translation uses, behind one lock.
 pub struct Translator {
@@ -28,8 +30,22 @@ pub struct Translator {
     pub generation: u32,
     /// The table of branches without a check ([`sonde_wire::checks`]).
     pub unchecked: &'static [u32],
+    /// Which loads are wanted, where not all are.
+    pub wanted: Option<Wanted>,
     /// The pages of the ring of descriptions.
     pub ring: Filling,
+}
+
+/// The loads of a plan of which it can change whether they are recorded.
+fn watched_loads(plan: &Plan) -> impl Iterator<Item = WatchedLoad> {
+    let can_be = |r: &&Reference| {
+        let logged = matches!(r.value, Value::Word { .. } | Value::Words { .. } | Value::Unrecorded);
+        r.access == Access::Load && r.repeat == Repeat::Once && logged
+    };
+    plan.refs.iter().filter(can_be).filter_map(|r| {
+        let insn = plan.insns.get(r.insn as usize)?;
+        Some(WatchedLoad::new(insn.pc, r.recorded))
+    })
 }
 
 /// Bytes given to the planner at a time.
@@ -68,6 +84,7 @@ pub fn kind_code(kind: ExitKind) -> u8 {
 impl Translator {
     /// The copy of `pc`, made if there is none.
     pub fn copy_of(&mut self, engine: &Engine, pc: u64, version: u8) -> Result<Superblock, Cause> {
+        self.look_at_wanted(engine);
         if let Some(sb) = self.cache.find(pc, version) {
             return Ok(sb);
         }
@@ -87,7 +104,8 @@ impl Translator {
             });
         }
         let bytes = self.emitters[version as usize & 1].code.bytes.len();
-        if !self.cache.has_room(bytes, self.plan.exits.len()) {
+        let loads = if version == RECORDING { self.plan.refs.len() } else { 0 };
+        if !self.cache.has_room(bytes, self.plan.exits.len(), loads) {
             return Err(Cause::CacheFull);
         }
         if version == RECORDING && !self.describe(engine, pc) {
@@ -100,6 +118,7 @@ impl Translator {
             first_exit: self.cache.next_exit(),
             insns: self.plan.insns.len() as u16,
             exits: self.plan.exits.len() as u16,
+            unrecorded: self.plan.unrecorded,
             ..Superblock::default()
         };
         let emitter = &self.emitters[version as usize & 1];
@@ -110,7 +129,8 @@ impl Translator {
         });
         let used = u64::from(sb.first_exit) + u64::from(sb.exits);
         engine.control().exits_used.store(used, Release);
-        let sb = self.cache.add(sb, &emitter.code.bytes, exits);
+        let loads = watched_loads(&self.plan).filter(|_| version == RECORDING);
+        let sb = self.cache.add(sb, &emitter.code.bytes, exits, loads);
         let blocks = self.plan.insns.iter().filter(|i| i.branch).count().max(1);
         engine.control().count(Counter::Superblocks, 1);
         engine.control().count(Counter::SuperblockInsns, u64::from(sb.insns));
@@ -148,7 +168,23 @@ impl Translator {
         emitter.start(pc, self.cache.next, self.cache.next_exit());
         let code = &mut self.code;
         let mut fetch = |at: u64| code_at(code, at);
-        self.planner.plan(pc, self.max_insns, &mut fetch, &mut self.plan, emitter);
+        let wanted = self.wanted.as_ref().filter(|_| version == RECORDING);
+        let is_wanted = |pc: u64| wanted.is_none_or(|wanted| wanted.wants(pc));
+        let watch = if wanted.is_some() { Watch::Loads(&is_wanted) } else { Watch::All };
+        self.planner.plan_watched(pc, self.max_insns, watch, &mut fetch, &mut self.plan, emitter);
+    }
+
+    /// Takes over which loads are wanted, if Sonde changed that. Threads may be anywhere.
+    pub fn look_at_wanted(&mut self, engine: &Engine) {
+        let Some(wanted) = self.wanted.as_mut().filter(|wanted| wanted.is_outdated(engine.control())) else {
+            return;
+        };
+        let began = sonde_sys::time::tsc();
+        wanted.update(engine.control());
+        let given_up = self.cache.give_up(&|pc| wanted.wants(pc));
+        engine.control().count(Counter::Watched, 1);
+        engine.control().count(Counter::Rewatched, given_up as u64);
+        engine.control().count(Counter::TranslateTicks, sonde_sys::time::tsc().wrapping_sub(began));
     }
 
     /// Plans and emits an existing superblock again, to know what lies where in its copy.
@@ -159,7 +195,9 @@ impl Translator {
         emitter.start(sb.pc, sb.at, sb.first_exit);
         let code = &mut self.code;
         let mut fetch = |at: u64| code_at(code, at);
-        self.planner.plan(sb.pc, sb.insns as usize, &mut fetch, &mut self.plan, emitter);
+        // What was recorded when it was made, not what is wanted now.
+        let watch = Watch::AllBut(sb.unrecorded);
+        self.planner.plan_watched(sb.pc, sb.insns as usize, watch, &mut fetch, &mut self.plan, emitter);
         emitter
     }
 
@@ -167,7 +205,9 @@ impl Translator {
     fn describe(&mut self, engine: &Engine, pc: u64) -> bool {
         let control = engine.control();
         let code_bytes: u64 = self.plan.segments.iter().map(|s| u64::from(s.1).next_multiple_of(8)).sum();
-        let bytes = (HEAD_WORDS as u64 + 2 * self.plan.segments.len() as u64) * 8 + code_bytes;
+        let unrecorded = self.plan.unrecorded;
+        let head_words = HEAD_WORDS as u64 + u64::from(unrecorded != 0);
+        let bytes = (head_words + 2 * self.plan.segments.len() as u64) * 8 + code_bytes;
         let ring = control.regions.descriptors;
         let mut at = control.described.load(Acquire);
         let skip = if at % ring.len + bytes > ring.len { ring.len - at % ring.len } else { 0 };
@@ -189,6 +229,7 @@ impl Translator {
             insns: self.plan.insns.len() as u16,
             segments: self.plan.segments.len() as u16,
             last_kind: self.plan.exits.last().map_or(0, |e| kind_code(e.kind)),
+            unrecorded: unrecorded != 0,
             generation: self.generation,
         };
         let mut to = place(at);
@@ -200,6 +241,9 @@ impl Translator {
             }
         };
         head.encode().into_iter().for_each(&mut put);
+        if unrecorded != 0 {
+            put(unrecorded);
+        }
         for (start, len) in &self.plan.segments {
             put(*start);
             put(u64::from(*len));

@@ -4,8 +4,8 @@ use crate::error::StreamError;
 use crate::plain::PlainRecipe;
 use crate::recipe::Recipe;
 use sonde_wire::descriptor::{HEAD_WORDS, Head};
-use sonde_x64::memory::{Access, Reference, Value};
-use sonde_x64::plan::{Detail, ExitKind, Insn, Limits, NoSink, Plan, Planner};
+use sonde_x64::memory::{Access, Reference, Repeat, Value};
+use sonde_x64::plan::{Detail, ExitKind, Insn, Limits, NoSink, Plan, Planner, Watch};
 
 /// A basic block: instructions up to and including a branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +41,25 @@ pub struct Path {
     pub loads: u16,
     /// Loads among them whose value is not recorded.
     pub unknown_loads: u16,
+    /// References that happened but are not recorded, because nobody wanted them.
+    pub unrecorded: u16,
+}
+
+impl Path {
+    /// The path that makes these references.
+    pub(crate) fn counting(self, refs: &[Reference]) -> Path {
+        let count = |of: fn(&&Reference) -> bool| refs.iter().filter(of).count() as u16;
+        let is_unknown = |r: &&Reference| {
+            r.access == Access::Load && matches!(r.value, Value::Unknown | Value::Unrecorded)
+        };
+        Path {
+            refs: refs.len() as u16,
+            loads: count(|r| r.access == Access::Load),
+            unknown_loads: count(is_unknown),
+            unrecorded: count(|r| !r.recorded),
+            ..self
+        }
+    }
 }
 
 /// A superblock with everything that is known about it.
@@ -60,8 +79,10 @@ pub struct Superblock {
     pub blocks: Vec<Block>,
     /// References.
     pub refs: Vec<Reference>,
-    /// Whether a reference depends on something other than plain words (repeats, next pc, several words).
+    /// Whether a reference depends on something other than plain words (repeats, no address).
     pub has_special: bool,
+    /// Whether each reference is one load or store, and no address of what is recorded is missing: then paths say how many.
+    pub counts_by_path: bool,
     /// The references again, as they are computed.
     pub(crate) recipes: Vec<Recipe>,
     /// And once more, if all of them are plain.
@@ -134,8 +155,11 @@ impl Catalog {
         if head.bytes as usize != words.len() * 8 {
             return Err(bad("its length does not match"));
         }
-        let segments =
-            segments(&words[HEAD_WORDS..], head.segments as usize).ok_or(bad("its code is cut off"))?;
+        let (watch, rest) = match words[HEAD_WORDS..].split_first() {
+            Some((bits, rest)) if head.unrecorded => (Watch::AllBut(*bits), rest),
+            _ => (Watch::All, &words[HEAD_WORDS..]),
+        };
+        let segments = segments(rest, head.segments as usize).ok_or(bad("its code is cut off"))?;
         let mut plan = Plan::default();
         let mut fetch = |at: u64| {
             // A jump can lead into the middle of an instruction: the segment that begins there goes first.
@@ -144,7 +168,7 @@ impl Catalog {
             let (start, bytes) = begins.or_else(holds)?;
             bytes.get((at - start) as usize..)
         };
-        self.planner.plan(head.pc, head.insns as usize, &mut fetch, &mut plan, &mut NoSink);
+        self.planner.plan_watched(head.pc, head.insns as usize, watch, &mut fetch, &mut plan, &mut NoSink);
         if plan.insns.len() != head.insns as usize || plan.exits.len() != head.exits as usize {
             return Err(bad("its code does not give the plan it was published with"));
         }
@@ -166,8 +190,7 @@ impl Catalog {
         for (i, exit) in plan.exits.iter().enumerate() {
             let last = i + 1 == plan.exits.len();
             let kind = if last { kind_from(head.last_kind).unwrap_or(exit.kind) } else { exit.kind };
-            let (loads, unknown_loads) = count_loads(&plan.refs[..exit.refs as usize]);
-            self.paths[head.first_exit as usize + i] = Some(Path {
+            let path = Path {
                 superblock: index as u32,
                 kind,
                 insns: exit.insns,
@@ -175,16 +198,19 @@ impl Catalog {
                 refs: exit.refs,
                 words: exit.words,
                 target: exit.target,
-                loads,
-                unknown_loads,
-            });
+                loads: 0,
+                unknown_loads: 0,
+                unrecorded: 0,
+            };
+            self.paths[head.first_exit as usize + i] = Some(path.counting(&plan.refs[..exit.refs as usize]));
         }
         self.superblocks.push(Superblock {
             pc: head.pc,
             first_exit: head.first_exit,
             exits: head.exits,
             generation: head.generation,
-            has_special: plan.refs.iter().any(special),
+            has_special: plan.refs.iter().any(|r| r.repeat != Repeat::Once || r.address.is_none()),
+            counts_by_path: !plan.refs.iter().any(is_counted_apart),
             plain: PlainRecipe::all(&plan.refs, &plan.insns),
             recipes: plan.refs.iter().map(|r| Recipe::new(r, &plan.insns)).collect(),
             insns: plan.insns,
@@ -195,15 +221,8 @@ impl Catalog {
     }
 }
 
-/// Loads, and those of them whose value is not recorded.
-pub(crate) fn count_loads(refs: &[Reference]) -> (u16, u16) {
-    let loads = refs.iter().filter(|r| r.access == Access::Load);
-    let unknown = loads.clone().filter(|r| r.value == Value::Unknown);
-    (loads.count() as u16, unknown.count() as u16)
-}
-
-fn special(r: &Reference) -> bool {
-    r.repeat != sonde_x64::memory::Repeat::Once || r.address.is_none()
+fn is_counted_apart(r: &Reference) -> bool {
+    r.repeat != Repeat::Once || r.recorded && r.address.is_none()
 }
 
 /// The segments of a description: start address and bytes.

@@ -34,6 +34,8 @@ pub enum Rule {
     ReferenceBeyondRecord,
     /// An address that no access can have.
     Address,
+    /// A reference that is not recorded, and has an address or a value from the log all the same.
+    Unrecorded,
 }
 
 impl fmt::Display for Rule {
@@ -48,6 +50,7 @@ impl fmt::Display for Rule {
             Rule::ReferenceBeyondPath => "a reference of an instruction that was not executed",
             Rule::ReferenceBeyondRecord => "a reference made of words that were not logged",
             Rule::Address => "an address that is not canonical",
+            Rule::Unrecorded => "a reference that was not recorded has an address or a value",
         })
     }
 }
@@ -123,6 +126,8 @@ pub struct Check {
     pub bursts: u64,
     /// References.
     pub references: u64,
+    /// Of them, those that are not recorded.
+    pub unrecorded: u64,
     /// Calls seen.
     pub calls: u64,
     /// Returns that went to the call on top of the stack.
@@ -218,6 +223,10 @@ impl Check {
         let tid = run.tid;
         for (described, made) in run.superblock.refs.iter().zip(run.references()) {
             self.references += 1;
+            self.unrecorded += u64::from(!described.recorded);
+            if !described.recorded && (made.address.is_some() || last_word(described) > 0) {
+                self.violation(Rule::Unrecorded, tid, made.pc, None);
+            }
             if described.insn >= run.path.insns {
                 self.violation(Rule::ReferenceBeyondPath, tid, made.pc, None);
             }
@@ -237,7 +246,7 @@ impl Check {
 fn last_word(reference: &sonde_x64::memory::Reference) -> usize {
     let address = reference.address.iter().flat_map(|a| a.terms).flatten().map(|t| t.word).max();
     let value = match reference.value {
-        Value::Unknown | Value::Const(_) | Value::NextPc => 0,
+        Value::Unknown | Value::Unrecorded | Value::Const(_) | Value::NextPc => 0,
         Value::Word { index, .. } => index,
         Value::Words { first, count } => first + u16::from(count).saturating_sub(1),
     };

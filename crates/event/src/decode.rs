@@ -1,6 +1,6 @@
 //! From logged words to the stream.
 
-use crate::catalog::{Catalog, Path, count_loads};
+use crate::catalog::{Catalog, Path};
 use crate::error::StreamError;
 use crate::reader::{Begin, End, Reader, Run, Signal, Syscall};
 use sonde_wire::marker::{self, Cause, Kind};
@@ -167,18 +167,15 @@ impl Decoder {
         let superblock = self.catalog.superblock(path.superblock).ok_or(unknown)?;
         let done = done.min(superblock.insns.len() as u16);
         let refs = superblock.refs.iter().take_while(|r| r.insn < done).count();
-        let (loads, unknown_loads) = count_loads(&superblock.refs[..refs]);
         let path = Path {
             insns: done,
             blocks: superblock.blocks.iter().filter(|b| b.first < done).count() as u16,
-            refs: refs as u16,
-            loads,
-            unknown_loads,
             words: record.len() as u16,
             kind: sonde_x64::plan::ExitKind::Native,
             target: superblock.insns.get(done as usize).map_or(0, |i| i.pc),
             ..*path
-        };
+        }
+        .counting(&superblock.refs[..refs]);
         reader.run(&Run {
             superblock,
             path: &path,

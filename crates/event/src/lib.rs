@@ -39,7 +39,7 @@ pub use catalog::{Block, Catalog, Path, Superblock};
 pub use decode::{Decoder, Lost};
 pub use error::StreamError;
 pub use plain::{PlainKind, PlainRef};
-pub use reader::{Begin, BlockRun, Count, Counts, End, Reader, Ref, Run, Signal, Syscall};
+pub use reader::{Begin, BlockRun, Count, Counts, End, Reader, Ref, Run, Signal, Syscall, Unwatched};
 pub use sonde_wire::marker::Cause;
 pub use sonde_x64::class::Class;
 pub use sonde_x64::memory::Access;

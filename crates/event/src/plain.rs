@@ -65,7 +65,7 @@ impl PlainRecipe {
             Value::Const(value) => (0, 0, value, 0),
             Value::Word { index, delta } => (index, u64::MAX, delta, 0),
             Value::NextPc => (0, 0, 0, u64::MAX),
-            Value::Words { .. } => return None,
+            Value::Words { .. } | Value::Unrecorded => return None,
         };
         let known = reference.value != Value::Unknown;
         let bits = 8 * u32::from(reference.size);

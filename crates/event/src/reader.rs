@@ -75,8 +75,22 @@ pub trait Reader {
     fn wants_mappings(&self) -> bool {
         false
     }
+    /// Which loads need not be recorded any more, if that has changed since it was asked last. A live source that can
+    /// leave them out asks after each buffer; references that it leaves out come as not [recorded](Ref::recorded).
+    fn unwatched(&mut self) -> Option<Unwatched<'_>> {
+        None
+    }
     /// A part of the stream is missing here: it was damaged or could not be read.
     fn gap(&mut self) {}
+}
+
+/// Loads that need not be recorded: those whose bit is set in a table of [`sonde_wire::unwatched`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unwatched<'a> {
+    /// Which hash function.
+    pub function: u8,
+    /// The table, of [`sonde_wire::unwatched::WORDS`] words.
+    pub bits: &'a [u64],
 }
 
 /// One pass through a superblock.
@@ -114,7 +128,9 @@ pub struct Ref {
     pub access: Access,
     /// Bytes of one repetition; 0 if the architecture does not say.
     pub size: u16,
-    /// Address, if its form is supported.
+    /// Whether it was recorded. If not, it happened all the same, but nobody wanted to know its address and value.
+    pub recorded: bool,
+    /// Address, if its form is supported and it was recorded.
     pub address: Option<u64>,
     /// Value, if recorded; of operands wider than 8 bytes the low 8 (see [`Run::wide_value`]).
     pub value: Option<u64>,
@@ -202,6 +218,7 @@ impl<'a> Run<'a> {
             pc: r.pc,
             access: r.access,
             size: r.size,
+            recorded: r.recorded,
             address: if r.has_address { Some(self.address(r)) } else { None },
             value: self.value(&r.value, r.size),
             count: match r.repeat {
@@ -222,7 +239,7 @@ impl<'a> Run<'a> {
     #[inline(always)]
     fn value(&self, value: &Value, size: u16) -> Option<u64> {
         let raw = match *value {
-            Value::Unknown => return None,
+            Value::Unknown | Value::Unrecorded => return None,
             Value::Const(c) => c,
             Value::Word { index, delta } => self.word(index).wrapping_add(delta),
             Value::Words { first, .. } => self.word(first),
@@ -263,13 +280,15 @@ pub struct Counts {
     pub stores: u64,
     /// References whose address form is not supported.
     pub without_address: u64,
+    /// References that were not recorded, because nobody wanted them. They are in `loads` and `stores` all the same.
+    pub unrecorded: u64,
 }
 
 impl Counts {
     /// Adds the totals of another stream.
     pub fn add(&mut self, other: &Counts) {
         crate::add_counts!(Counts {
-            bursts, runs, blocks, instructions, repetitions, loads, stores, without_address
+            bursts, runs, blocks, instructions, repetitions, loads, stores, without_address, unrecorded
         }: self, other);
     }
 
@@ -296,7 +315,8 @@ impl Reader for Count {
         c.runs += 1;
         c.blocks += u64::from(run.path.blocks);
         c.instructions += run.instructions();
-        if !run.superblock.has_special {
+        c.unrecorded += u64::from(run.path.unrecorded);
+        if run.superblock.counts_by_path {
             c.loads = c.loads.saturating_add(u64::from(run.path.loads));
             c.stores = c.stores.saturating_add(u64::from(run.path.refs - run.path.loads));
             return;
@@ -308,7 +328,7 @@ impl Reader for Count {
                 Access::Load => c.loads = c.loads.saturating_add(r.count),
                 Access::Store => c.stores = c.stores.saturating_add(r.count),
             }
-            c.without_address += u64::from(r.address.is_none());
+            c.without_address += u64::from(r.recorded && r.address.is_none());
         }
     }
 }

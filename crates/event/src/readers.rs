@@ -1,7 +1,7 @@
 //! Several readers, or perhaps none, on one stream: each form tells all that it holds the same, in order.
 
 use crate::maps::Mapping;
-use crate::reader::{Begin, End, Reader, Run, Signal, Syscall};
+use crate::reader::{Begin, End, Reader, Run, Signal, Syscall, Unwatched};
 
 impl<R: Reader + ?Sized> Reader for &mut R {
     fn begin(&mut self, begin: &Begin) {
@@ -24,6 +24,9 @@ impl<R: Reader + ?Sized> Reader for &mut R {
     }
     fn wants_mappings(&self) -> bool {
         (**self).wants_mappings()
+    }
+    fn unwatched(&mut self) -> Option<Unwatched<'_>> {
+        (**self).unwatched()
     }
     fn gap(&mut self) {
         (**self).gap();
@@ -57,6 +60,13 @@ impl<A: Reader, B: Reader> Reader for (A, B) {
     }
     fn wants_mappings(&self) -> bool {
         self.0.wants_mappings() || self.1.wants_mappings()
+    }
+    /// The first that answers speaks for both.
+    fn unwatched(&mut self) -> Option<Unwatched<'_>> {
+        match self.0.unwatched() {
+            Some(loads) => Some(loads),
+            None => self.1.unwatched(),
+        }
     }
     fn gap(&mut self) {
         self.0.gap();
@@ -98,6 +108,9 @@ impl<R: Reader> Reader for Option<R> {
     fn wants_mappings(&self) -> bool {
         self.as_ref().is_some_and(R::wants_mappings)
     }
+    fn unwatched(&mut self) -> Option<Unwatched<'_>> {
+        self.as_mut()?.unwatched()
+    }
     fn gap(&mut self) {
         if let Some(reader) = self {
             reader.gap();
@@ -126,6 +139,9 @@ impl<R: Reader> Reader for [R] {
     }
     fn wants_mappings(&self) -> bool {
         self.iter().any(R::wants_mappings)
+    }
+    fn unwatched(&mut self) -> Option<Unwatched<'_>> {
+        self.iter_mut().find_map(R::unwatched)
     }
     fn gap(&mut self) {
         self.iter_mut().for_each(R::gap);

@@ -4,10 +4,10 @@ mod synthetic;
 
 use proptest::prelude::*;
 use sonde_event::check::Check;
-use sonde_event::{Access, Count, Decoder, Detail, Reader, Ref, Run, StreamError};
+use sonde_event::{Access, Count, Counts, Decoder, Detail, Reader, Ref, Run, StreamError};
 use sonde_wire::marker::{self, Kind};
 use sonde_x64::plan::ExitKind;
-use synthetic::{BASE, CODE, burst, describe, program};
+use synthetic::{BASE, CODE, burst, describe, program, program_watched};
 
 const DETAILS: [Detail; 3] = [Detail::Blocks, Detail::Addresses, Detail::Values];
 
@@ -269,4 +269,46 @@ proptest! {
             prop_assert_eq!(readers.1.counts.instructions, u64::from(described.plan.exits[exit].insns));
         }
     }
+}
+
+#[test]
+fn what_is_not_recorded_is_counted_and_has_neither_address_nor_value() {
+    let full = program(Detail::Values);
+    // Of the loop only the first load, of the function nothing but what repeats.
+    let masked = program_watched(&|pc| pc == BASE);
+    let mut all = Count::default();
+    decoder(Detail::Values).log(7, &burst(&full, 7, 1000), &mut all).unwrap();
+    let mut decoder = Decoder::new(Detail::Values);
+    masked.iter().for_each(|s| decoder.describe(&s.words).unwrap());
+    let (log, mut read) = (burst(&masked, 7, 1000), (Count::default(), (Kept::default(), Check::default())));
+    decoder.log(7, &log, &mut read).unwrap();
+    let (count, (kept, check)) = read;
+    assert!(log.len() < burst(&full, 7, 1000).len());
+    // The loop's add has a load and a store; call, fs: load and the two returns one reference each.
+    assert_eq!(count.counts, Counts { unrecorded: 3 * 2 + 4, ..all.counts });
+    assert_eq!(
+        (check.unrecorded, check.is_clean()),
+        (count.counts.unrecorded, true),
+        "{:?}",
+        check.violations
+    );
+    for r in &kept.0 {
+        let recorded = r.pc == BASE || r.pc == BASE + 0x20;
+        assert_eq!((r.recorded, r.address.is_some()), (recorded, recorded), "{r:?}");
+        let is_return = r.pc == BASE + 0x14 || r.pc == BASE + 0x2b;
+        assert!(recorded || r.value.is_none() || is_return || r.access == Access::Store, "{r:?}");
+    }
+}
+
+#[test]
+fn a_pass_that_was_cut_short_counts_what_was_not_recorded() {
+    let [body, ..] = program_watched(&|_| false);
+    let mut decoder = Decoder::new(Detail::Values);
+    decoder.describe(&body.words).unwrap();
+    // Two instructions done: a load, and a load and a store.
+    let partial = [u64::from(marker::header(Kind::Partial, 2)), 2];
+    let mut count = Count::default();
+    decoder.log(1, &partial, &mut count).unwrap();
+    let c = count.counts;
+    assert_eq!((c.instructions, c.loads, c.stores, c.unrecorded, c.without_address), (2, 2, 1, 3, 0));
 }

@@ -8,7 +8,7 @@ use sonde_event::maps::Mapping;
 use sonde_event::trace::{Chunk, End, Item, Meta, TraceError, TraceReader, TraceWriter, replay};
 use sonde_event::{Count, Counts, Detail};
 use std::io::{self, Read, Write};
-use synthetic::{burst, program};
+use synthetic::{BASE, burst, program, program_watched};
 
 const THREADS: i32 = 3;
 const LOGS: u64 = 12;
@@ -254,4 +254,20 @@ proptest! {
         }
         read_all(&writer.finish(&End::default()).unwrap());
     }
+}
+
+#[test]
+fn a_trace_of_which_not_everything_was_recorded_comes_back() {
+    let mut writer = TraceWriter::new(Vec::new(), &meta()).unwrap();
+    let masked = program_watched(&|pc| pc == BASE);
+    masked.iter().for_each(|superblock| writer.description(&superblock.words));
+    writer.log(1, &burst(&masked, 1, 1000));
+    let bytes = writer.finish(&End::default()).unwrap();
+    let mut check = Check::default();
+    let replayed = replay(&mut TraceReader::new(&bytes[..]).unwrap(), &mut check).unwrap();
+    assert!(replayed.is_whole() && check.is_clean(), "{:?} {:?}", replayed.first_error, check.violations);
+    let (masked, _) = counts(&bytes);
+    let whole = counts(&trace()).0;
+    assert_eq!((masked.runs, masked.instructions), (whole.runs / LOGS, whole.instructions / LOGS));
+    assert!(masked.unrecorded > 0 && check.unrecorded == masked.unrecorded && whole.unrecorded == 0);
 }

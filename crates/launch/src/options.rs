@@ -62,6 +62,9 @@ pub struct Options {
     pub trigger: Trigger,
     /// How the probe gets in.
     pub loader: Loader,
+    /// Whether only loads are recorded, and of those not the ones that the reader does not want any more
+    /// ([`sonde_event::Reader::unwatched`]). Everything else has neither address nor value.
+    pub live_masks: bool,
     /// By how much the period varies at random, in thousandths of it.
     pub random_gap: u32,
     /// Limit on the memory of the probe: code cache, log buffers, descriptions.
@@ -88,6 +91,7 @@ impl Default for Options {
             detail: Detail::Values,
             trigger: Trigger::Auto,
             loader: Loader::Auto,
+            live_masks: false,
             random_gap: 500,
             max_memory: DEFAULT_MEMORY,
             seed: 1,

@@ -4,10 +4,11 @@ use crate::error::{LaunchError, own};
 use crate::fewer_checks;
 use crate::options::{Options, Policy};
 use sonde_event::Detail;
+use sonde_event::Unwatched;
 use sonde_wire::control::{self, MAX_BUFFERS, policy};
-use sonde_wire::{Config, Control, Regions};
+use sonde_wire::{Config, Control, Regions, unwatched};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A file in memory, mapped here, to be mapped into the program too.
 pub struct SharedMemory {
@@ -43,6 +44,18 @@ struct Division {
     buffer_bytes: u64,
 }
 
+impl Division {
+    /// What is wanted is decided by what has been read: the less of it waits to be read, the sooner it is acted on. With
+    /// 64 MiB of buffers, whose records get shorter as loads are masked, tens of millions of loads lay in between.
+    fn keep_lag_small(&mut self) {
+        self.buffer_bytes = BURST_BUFFER_BYTES;
+        self.buffers = self.buffers.min(LIVE_BUFFERS);
+    }
+}
+
+/// Most log buffers where the engine leaves out what is not wanted any more.
+const LIVE_BUFFERS: u64 = 8;
+
 /// Half of a memory limit goes to the code cache and its indexes, an eighth to descriptions, a quarter to buffers, up to a
 /// 32nd to the table of branches without a check.
 fn divide(limit: u64, policy: &Policy) -> Division {
@@ -77,9 +90,14 @@ impl SharedMemory {
         trigger: u32,
         signal: i32,
     ) -> Result<SharedMemory, LaunchError> {
-        let parts = divide(options.max_memory, &options.policy);
+        let mut parts = divide(options.max_memory, &options.policy);
+        if options.live_masks && !matches!(options.policy, Policy::Bursts { .. }) {
+            parts.keep_lag_small();
+        }
         let unchecked = if fewer_checks::are_wanted(options) { parts.unchecked } else { 0 };
-        let regions = Regions::new(parts.descriptors, unchecked, parts.buffers, parts.buffer_bytes);
+        let unwatched = if options.live_masks { unwatched::BYTES } else { 0 };
+        let regions =
+            Regions::new(parts.descriptors, unchecked, unwatched, parts.buffers, parts.buffer_bytes);
         let len = regions.file_len() as usize;
         // SAFETY: plain system calls on our own descriptor.
         let at = unsafe {
@@ -141,6 +159,29 @@ impl SharedMemory {
             let to = self.at.add(region.start as usize).cast::<u32>();
             std::ptr::copy_nonoverlapping(table.as_ptr(), to, table.len());
         }
+    }
+
+    /// Whether the engine leaves out loads that nobody wants.
+    pub fn takes_masks(&self) -> bool {
+        self.regions.unwatched.len > 0
+    }
+
+    /// Tells the engine which loads need not be recorded from now on. It takes that over when it gets to it.
+    pub fn leave_out(&self, loads: &Unwatched<'_>) {
+        let region = self.regions.unwatched;
+        let words = region.len as usize / 8;
+        assert!(words == 0 || loads.bits.len() == words, "the table has the size that both sides know");
+        // SAFETY: the region lies in the mapping, begins at a page, and is only reached through atomics.
+        let table = unsafe {
+            std::slice::from_raw_parts(self.at.add(region.start as usize).cast::<AtomicU64>(), words)
+        };
+        for (to, from) in table.iter().zip(loads.bits) {
+            to.store(*from, Ordering::Relaxed);
+        }
+        let control = self.control();
+        control.unwatched_function.store(loads.function.into(), Ordering::Relaxed);
+        // Last: who sees the new generation sees all that was written before it.
+        control.unwatched_generation.fetch_add(1, Ordering::Release);
     }
 
     /// The control page.

@@ -181,6 +181,11 @@ impl Study {
         {
             self.error.get_or_insert(error);
         }
+        if let Some(reader) = out.reader.as_mut().filter(|_| self.shared.takes_masks())
+            && let Some(loads) = reader.unwatched()
+        {
+            self.shared.leave_out(&loads);
+        }
         let wanted = out.reader.as_ref().is_some_and(|reader| reader.wants_mappings());
         // A program that ends waits until this buffer is free, then its mappings are gone.
         if wanted && (last || self.watch.is_worth_a_look(Instant::now())) {

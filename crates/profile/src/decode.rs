@@ -251,6 +251,7 @@ fn counts(counts: &wire::Counts) -> Counts {
         stores: counts.stores,
         without_address: counts.without_address,
         repetitions: counts.repetitions,
+        unrecorded: counts.unrecorded,
     }
 }
 

@@ -121,6 +121,7 @@ fn counts(counts: &Counts) -> wire::Counts {
         stores: counts.stores,
         without_address: counts.without_address,
         repetitions: counts.repetitions,
+        unrecorded: counts.unrecorded,
     }
 }
 

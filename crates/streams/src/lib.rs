@@ -21,6 +21,7 @@
 //!             pc: 0x401000,
 //!             access: Access::Load,
 //!             size: 8,
+//!             recorded: true,
 //!             address: Some(0x10_0000 + 64 * i),
 //!             value: None,
 //!             count: 1,

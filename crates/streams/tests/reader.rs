@@ -11,6 +11,7 @@ fn load(pc: u64, address: u64) -> Ref {
         pc,
         access: Access::Load,
         size: 8,
+        recorded: true,
         address: Some(address),
         value: None,
         count: 1,

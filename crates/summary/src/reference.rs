@@ -85,6 +85,7 @@ mod tests {
             pc: 0,
             access: Access::Store,
             size,
+            recorded: true,
             address: Some(address),
             value: None,
             count,

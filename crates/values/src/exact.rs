@@ -2,9 +2,9 @@
 
 use crate::error::ValuesError;
 use crate::exact_table::{ExactTable, TableConfig};
-use crate::executions::PathCounts;
+use crate::executions::{Executions, PathCounts};
 use crate::loads::{Kinds, Known, Sites};
-use crate::profile::{Method, ValueProfile};
+use crate::profile::{LoadValues, Method, ValueProfile};
 use crate::results;
 use sonde_event::{Catalog, Reader, Run};
 
@@ -49,12 +49,22 @@ impl ExactReader {
     pub fn finish(self, catalog: &Catalog) -> ValueProfile {
         let evicted = self.table.evicted();
         let executions = self.paths.executions(catalog, self.kinds);
-        let mut profile = results::profile(Method::Exact, self.table.into_loads(), &executions);
+        let mut loads = self.table.into_loads();
+        loads.iter_mut().for_each(|load| allow_for_masked(load, &executions));
+        let mut profile = results::profile(Method::Exact, loads, &executions);
         profile.totals.samples = self.samples;
         (profile.totals.evicted_loads, profile.totals.evicted_samples) = evicted;
         profile.totals.gaps = self.gaps;
         profile
     }
+}
+
+/// What was masked at the source may have had any value.
+fn allow_for_masked(load: &mut LoadValues, executions: &Executions) {
+    let masked = executions.by_pc.get(&load.pc).map_or(0, |e| e.masked);
+    load.missed += masked;
+    load.unlisted += masked;
+    load.values.iter_mut().for_each(|v| v.upper += masked);
 }
 
 /// Looks up the entries of all loads of a superblock.

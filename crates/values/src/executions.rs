@@ -3,6 +3,7 @@
 use crate::hash::PcMap;
 use crate::loads::{Class, Kinds};
 use sonde_event::{Catalog, Run, Superblock};
+use sonde_x64::memory::Value;
 use std::collections::BTreeMap;
 
 /// Counts passes by path.
@@ -18,6 +19,8 @@ pub(crate) struct PathCounts {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Executed {
     pub count: u64,
+    /// Of them, those that were masked at the source.
+    pub masked: u64,
     pub size: u16,
 }
 
@@ -29,6 +32,7 @@ pub(crate) struct Executions {
     pub profiled: u64,
     pub returns: u64,
     pub without_value: u64,
+    pub masked: u64,
     /// Passes of superblocks that the catalog does not have.
     pub unplaced: u64,
 }
@@ -86,6 +90,9 @@ impl Executions {
                     let pc = superblock.insns.get(reference.insn as usize).map_or(0, |insn| insn.pc);
                     let load = self.by_pc.entry(pc).or_default();
                     load.count += count;
+                    let masked = if reference.value == Value::Unrecorded { count } else { 0 };
+                    load.masked += masked;
+                    self.masked += masked;
                     load.size = load.size.max(reference.size);
                 }
             }

@@ -3,6 +3,7 @@
 
 use crate::error::{ValuesError, within};
 use crate::hash::{FUNCTIONS, hash};
+use sonde_wire::unwatched;
 
 /// Decides by pc whether a load is to be recorded.
 pub trait SourceFilter {
@@ -83,8 +84,7 @@ impl BitTable {
 
     #[inline]
     fn place(&self, pc: u64) -> (usize, u64) {
-        let at = hash(pc, self.function) as usize & (self.bits.len() * 64 - 1);
-        (at / 64, 1 << (at % 64))
+        unwatched::place(pc, self.function, self.bits.len())
     }
 
     /// Whether a pc is masked.
@@ -113,6 +113,16 @@ impl BitTable {
     /// Bits that are set.
     pub fn count(&self) -> u64 {
         self.set
+    }
+
+    /// Which hash function is in use.
+    pub fn function(&self) -> u8 {
+        self.function
+    }
+
+    /// The bits, in words.
+    pub fn bits(&self) -> &[u64] {
+        &self.bits
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
@@ -194,16 +204,18 @@ impl SourceFilter for SourceMask {
 pub struct Recorded {
     /// Loads executed since the beginning, at the end of the stretch.
     pub loads: u64,
-    /// Loads executed in the stretch that passed the filters.
+    /// Loads executed in the stretch that were recorded with their value; the others were masked at the source.
+    pub logged: u64,
+    /// Loads executed in the stretch that were recorded and passed the filters.
     pub recorded: u64,
     /// Superblock passes in the stretch.
     pub passes: u64,
-    /// Of them, those with nothing wanted: nothing of them would have been recorded.
+    /// Of them, those with nothing wanted: nothing of them need have been recorded.
     pub skipped: u64,
 }
 
 /// Most stretches kept.
-const STRETCHES: usize = 64;
+pub const STRETCHES: usize = 64;
 
 /// Recorded loads per stretch, in bounded memory: when there are too many stretches, two become one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -221,11 +233,12 @@ impl RecordedCurve {
         RecordedCurve { stretch, done: Vec::new(), open: Recorded::default(), next: stretch }
     }
 
-    /// A pass with so many loads, of which so many were recorded.
+    /// A pass with so many loads, of which so many were in the stream, and of those so many passed the filters.
     #[inline]
-    pub fn pass(&mut self, loads: u64, recorded: u64) {
+    pub fn pass(&mut self, loads: u64, logged: u64, recorded: u64) {
         let open = &mut self.open;
         open.loads += loads;
+        open.logged += logged;
         open.recorded += recorded;
         open.passes += 1;
         open.skipped += u64::from(recorded == 0);
@@ -255,6 +268,7 @@ impl RecordedCurve {
 fn join(a: Recorded, b: Option<Recorded>) -> Recorded {
     b.map_or(a, |b| Recorded {
         loads: b.loads,
+        logged: a.logged + b.logged,
         recorded: a.recorded + b.recorded,
         passes: a.passes + b.passes,
         skipped: a.skipped + b.skipped,
@@ -333,11 +347,12 @@ mod tests {
     fn curves_keep_their_sums_when_stretches_are_joined() {
         let mut curve = RecordedCurve::new(10);
         for i in 0..10_000u64 {
-            curve.pass(3, i % 2);
+            curve.pass(3, 2, i % 2);
         }
         let points = curve.points();
         assert!(points.len() <= STRETCHES && points.len() >= STRETCHES / 2);
         assert_eq!(points.last().unwrap().loads, 30_000);
+        assert_eq!(points.iter().map(|p| p.logged).sum::<u64>(), 20_000);
         assert_eq!(points.iter().map(|p| p.recorded).sum::<u64>(), 5_000);
         assert_eq!(points.iter().map(|p| p.skipped).sum::<u64>(), 5_000);
         assert!(points.windows(2).all(|p| p[0].loads < p[1].loads));

@@ -10,8 +10,8 @@
 //!
 //! Duties of the caller: a reader gets the stream of one process, recorded with values, and at the end the catalog of
 //! the decoder that fed it. Weights ([`LoadValues::executions`]) are counts in the recorded stream; shares of time are
-//! the report's business. Non-goals: names, the profile file, telling a recorder what to leave out (only what to tell
-//! it, [`filter::SourceMask`]).
+//! the report's business. Slots tell a live source what need not be recorded any more
+//! ([`Reader::unwatched`](sonde_event::Reader::unwatched)). Non-goals: names, the profile file.
 //!
 //! ```
 //! use sonde_values::{ExactConfig, ExactReader};

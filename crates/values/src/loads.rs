@@ -50,6 +50,8 @@ enum Source {
     Wide { first: u16, count: u16 },
     /// Where the program went next.
     NextPc,
+    /// Nowhere: masked at the source.
+    Nowhere,
 }
 
 /// A profiled load of a superblock.
@@ -68,13 +70,19 @@ impl Site {
             Value::Word { index, delta } => Source::Word { index, delta, mask },
             Value::Const(c) => Source::Const(c & mask),
             Value::Words { first, count } => Source::Wide { first, count: u16::from(count) },
-            Value::NextPc | Value::Unknown => Source::NextPc,
+            Value::NextPc => Source::NextPc,
+            Value::Unrecorded | Value::Unknown => Source::Nowhere,
         };
         let pc = superblock.insns.get(reference.insn as usize).map_or(0, |insn| insn.pc);
         Site { pc, source, reference: index as u16 }
     }
 
-    /// The value loaded in this pass; none if the stream does not tell where a return went.
+    /// Whether its value is in the stream, as far as the superblock tells.
+    pub fn is_logged(&self) -> bool {
+        !matches!(self.source, Source::Nowhere)
+    }
+
+    /// The value loaded in this pass; none if the stream does not tell where a return went, or it was masked.
     #[inline(always)]
     pub fn value(&self, run: &Run<'_>) -> Option<u64> {
         match self.source {
@@ -87,6 +95,7 @@ impl Site {
                 run.words.get(first..first + count as usize).map(fingerprint)
             }
             Source::NextPc => run.next_pc,
+            Source::Nowhere => None,
         }
     }
 }
@@ -109,6 +118,8 @@ pub(crate) struct Known {
     /// Pc, first exit, instructions: tells superblocks of different processes apart.
     identity: (u64, u32, usize),
     pub sites: Box<[Site]>,
+    /// How many of them are masked at the source.
+    masked: usize,
     /// For the reader: what its notes depend on had this version when they were made; 0 for none made.
     pub version: u64,
     /// The reader's notes.
@@ -123,6 +134,15 @@ impl Known {
             Some(last) if last.reference < run.path.refs => self.sites.len(),
             _ => self.sites.partition_point(|s| s.reference < run.path.refs),
         }
+    }
+
+    /// How many of the first `executed` sites are in the stream.
+    #[inline]
+    pub fn logged(&self, executed: usize) -> usize {
+        if self.masked == 0 || executed == self.sites.len() {
+            return executed - self.masked.min(executed);
+        }
+        self.sites[..executed].iter().filter(|s| s.is_logged()).count()
     }
 }
 
@@ -161,7 +181,8 @@ impl Sites {
         let sites: Box<[Site]> = all.iter().filter(profiled).map(|(i, r)| Site::new(block, *i, r)).collect();
         // Notes take at most one number per site.
         self.bytes += sites.len() * (size_of::<Site>() + size_of::<u32>());
-        self.known[index] = Known { identity, sites, ..Known::default() };
+        let masked = sites.iter().filter(|s| !s.is_logged()).count();
+        self.known[index] = Known { identity, sites, masked, ..Known::default() };
     }
 
     pub fn memory_bytes(&self) -> usize {

@@ -11,6 +11,11 @@ pub(crate) fn profiles(into: &mut ValueProfile, other: &ValueProfile) {
         _ if into.method == other.method => into.method,
         _ => Method::Mixed,
     };
+    into.timeline = match (empty(into), empty(other)) {
+        (true, _) => other.timeline.clone(),
+        (_, true) => std::mem::take(&mut into.timeline),
+        _ => Vec::new(),
+    };
     totals(&mut into.totals, &other.totals);
     let mut loads = std::mem::take(&mut into.loads);
     loads.extend(other.loads.iter().cloned());
@@ -22,6 +27,7 @@ fn totals(into: &mut Totals, other: &Totals) {
     let add = |a: &mut u64, b: u64| *a = a.saturating_add(b);
     add(&mut into.loads, other.loads);
     add(&mut into.profiled, other.profiled);
+    add(&mut into.masked, other.masked);
     add(&mut into.returns, other.returns);
     add(&mut into.without_value, other.without_value);
     add(&mut into.samples, other.samples);

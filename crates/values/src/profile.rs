@@ -1,5 +1,6 @@
 //! The result, whichever way it was found: per load its values with bounds, as plain data that can be merged.
 
+use crate::filter::{Recorded, STRETCHES};
 use crate::merge;
 use std::collections::HashSet;
 
@@ -66,7 +67,8 @@ pub struct LoadValues {
     pub executions: u64,
     /// Samples that the values are shares of.
     pub seen: u64,
-    /// At most so many samples more were seen and forgotten for lack of memory.
+    /// At most so many samples more were seen and forgotten for lack of memory; for the exact method, also those that
+    /// were masked at the source.
     pub missed: u64,
     /// Values, the most frequent first.
     pub values: Vec<ValueCount>,
@@ -83,9 +85,11 @@ pub struct Totals {
     pub loads: u64,
     /// Of them, those that are profiled: the sum of [`LoadValues::executions`] and of loads never looked at.
     pub profiled: u64,
-    /// Of them, returns that were left out.
+    /// Of those that are profiled, the ones that were not recorded, because they were masked at the source.
+    pub masked: u64,
+    /// Of all, returns that were left out.
     pub returns: u64,
-    /// Of them, those whose value the stream does not have.
+    /// Of all, those whose value the stream cannot have.
     pub without_value: u64,
     /// Values looked at.
     pub samples: u64,
@@ -108,6 +112,9 @@ pub struct ValueProfile {
     pub loads: Vec<LoadValues>,
     /// Totals.
     pub totals: Totals,
+    /// How much was recorded and looked at over the time of the run, for methods that mask; empty for several runs
+    /// together, which have no common time.
+    pub timeline: Vec<Recorded>,
 }
 
 impl LoadValues {
@@ -178,6 +185,10 @@ impl ValueProfile {
         if t.returns.saturating_add(t.without_value).saturating_add(t.profiled) != t.loads {
             return Err(format!("the kinds of loads do not add up to {}: {t:?}", t.loads));
         }
+        if t.masked > t.profiled {
+            return Err(format!("{} loads were masked, but only {} are profiled", t.masked, t.profiled));
+        }
+        self.check_timeline()?;
         if self.loads.len() > MAX_LOADS {
             return Err(format!("{} loads are more than {MAX_LOADS}", self.loads.len()));
         }
@@ -189,6 +200,24 @@ impl ValueProfile {
         self.loads
             .iter()
             .try_for_each(|l| l.check(t.unplaced > 0).map_err(|what| format!("load {:#x}: {what}", l.pc)))
+    }
+}
+
+impl ValueProfile {
+    fn check_timeline(&self) -> Result<(), String> {
+        if self.timeline.len() > STRETCHES {
+            return Err(format!("{} stretches are more than {STRETCHES}", self.timeline.len()));
+        }
+        let mut before = 0;
+        for (i, point) in self.timeline.iter().enumerate() {
+            let grows = point.loads >= before;
+            let within = point.recorded <= point.logged && point.logged <= point.loads.saturating_sub(before);
+            if !grows || !within || point.skipped > point.passes {
+                return Err(format!("stretch {i} of the time line cannot be: {point:?}"));
+            }
+            before = point.loads;
+        }
+        Ok(())
     }
 }
 

@@ -15,8 +15,9 @@ pub(crate) fn profile(method: Method, mut loads: Vec<LoadValues>, executions: &E
         profiled: executions.profiled,
         returns: executions.returns,
         without_value: executions.without_value,
+        masked: executions.masked,
         unplaced: executions.unplaced,
         ..Totals::default()
     };
-    ValueProfile { method, loads, totals }
+    ValueProfile { method, loads, totals, timeline: Vec::new() }
 }

@@ -9,6 +9,7 @@ pub mod array;
 mod config;
 pub mod control;
 pub mod estimate;
+mod publish;
 mod reader;
 pub mod table;
 

@@ -130,6 +130,10 @@ pub enum Counter {
     ChecksLeftOut,
     /// Superblocks of the checking version, from files that the table does not know, while a table is in force.
     NotAnalysed,
+    /// Times that the engine took over which loads are wanted.
+    Watched,
+    /// Superblocks that were given up then, because they record too much or too little.
+    Rewatched,
 }
 
 /// Number of counters reserved.
@@ -201,6 +205,10 @@ pub struct Control {
     pub burst_checks_now: AtomicU64,
     /// Adapted period; 0 means the configured one.
     pub period_now: AtomicU64,
+    /// Changes when other loads are wanted; 0 while all are ([`crate::unwatched`]).
+    pub unwatched_generation: AtomicU64,
+    /// The hash function of the table of loads that are not wanted.
+    pub unwatched_function: AtomicU32,
     /// Buffer states.
     pub buffers: [Buffer; MAX_BUFFERS],
 }
@@ -235,6 +243,8 @@ pub struct Regions {
     pub descriptors: Region,
     /// Table of branches without a check ([`crate::checks`]); empty if all keep theirs.
     pub unchecked: Region,
+    /// Table of loads that need not be recorded ([`crate::unwatched`]); empty if all are recorded.
+    pub unwatched: Region,
     /// First log buffer; the others follow at distance `stride`.
     pub buffers: Region,
     /// Distance between buffers, the guard included.
@@ -244,16 +254,24 @@ pub struct Regions {
 }
 
 impl Regions {
-    /// Lays out a file for `count` buffers of `bytes` each (guard included), a descriptor ring and a table of branches
-    /// without a check.
-    pub fn new(descriptor_bytes: u64, unchecked_bytes: u64, count: u64, bytes: u64) -> Regions {
+    /// Lays out a file for `count` buffers of `bytes` each (guard included), a descriptor ring and the tables of branches
+    /// without a check and of loads that need not be recorded.
+    pub fn new(
+        descriptor_bytes: u64,
+        unchecked_bytes: u64,
+        unwatched_bytes: u64,
+        count: u64,
+        bytes: u64,
+    ) -> Regions {
         let control = (size_of::<Control>() as u64).next_multiple_of(4096);
         let descriptors = Region { start: control, len: descriptor_bytes.next_multiple_of(4096) };
         let stride = bytes.next_multiple_of(4096);
         let start = descriptors.start + descriptors.len;
         let unchecked = Region { start, len: unchecked_bytes.next_multiple_of(4096) };
-        let buffers = Region { start: start + unchecked.len, len: stride * count };
-        Regions { descriptors, unchecked, buffers, stride, count }
+        let start = start + unchecked.len;
+        let unwatched = Region { start, len: unwatched_bytes.next_multiple_of(4096) };
+        let buffers = Region { start: start + unwatched.len, len: stride * count };
+        Regions { descriptors, unchecked, unwatched, buffers, stride, count }
     }
 
     /// Size of the file.

@@ -1,8 +1,9 @@
 //! What the probe inside a program and Sonde outside share: the layout of the shared memory.
 //!
 //! One file in memory holds the control page (configuration, counters, buffer states), a ring of superblock
-//! descriptions, the table of branches without a check, and the log buffers. The program may die, or be killed, at any instruction, so whoever reads
-//! believes nothing: every length is checked against the bounds here.
+//! descriptions, the tables of branches without a check and of loads that need not be recorded, and the log buffers. The
+//! program may die, or be killed, at any instruction, so whoever reads believes nothing: every length is checked against the
+//! bounds here.
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -11,5 +12,6 @@ pub mod control;
 pub mod descriptor;
 pub mod marker;
 pub mod slot;
+pub mod unwatched;
 
 pub use control::{Buffer, Config, Control, Counter, Region, Regions, Shared};

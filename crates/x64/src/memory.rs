@@ -36,8 +36,10 @@ pub struct Address {
 /// How the reader finds the value that was loaded or stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Value {
-    /// It was not recorded.
+    /// It cannot be recorded.
     Unknown,
+    /// It could have been recorded, but nobody wanted it ([`Reference::recorded`]).
+    Unrecorded,
     /// It is the same every time.
     Const(u64),
     /// A word plus a constant; the low bytes count.
@@ -81,7 +83,10 @@ pub struct Reference {
     pub access: Access,
     /// Bytes per repetition; 0 when the architecture does not say (xsave).
     pub size: u16,
-    /// Address, unless the form is not supported (vector gathers, 32-bit addressing).
+    /// Whether it is recorded. If nobody wants its instruction recorded, it still happens, and is counted, but has neither
+    /// address nor value, except for values that need no log.
+    pub recorded: bool,
+    /// Address, unless the form is not supported (vector gathers, 32-bit addressing) or it is not recorded.
     pub address: Option<Address>,
     /// Value.
     pub value: Value,

@@ -122,6 +122,17 @@ pub struct Exit {
     pub check: bool,
 }
 
+/// Which instructions are recorded with their references.
+#[derive(Clone, Copy)]
+pub enum Watch<'a> {
+    /// All.
+    All,
+    /// All but those with a bit here, by their place in the superblock: as another plan of the same code found out.
+    AllBut(u64),
+    /// Those with a load whose value can be recorded, if they are wanted by their pc.
+    Loads(&'a dyn Fn(u64) -> bool),
+}
+
 /// One instruction of the superblock.
 #[derive(Clone, Copy, Debug)]
 pub struct Insn {
@@ -146,6 +157,8 @@ pub struct Plan {
     pub exits: Vec<Exit>,
     /// Distinct stretches of program bytes used: start and length.
     pub segments: Vec<(u64, u32)>,
+    /// Instructions with references that are not recorded, a bit each; for [`Watch::AllBut`].
+    pub unrecorded: u64,
 }
 
 /// Receives the plan while it is made; the emitter is one.

@@ -2,7 +2,7 @@
 
 use crate::class::Class;
 use crate::memory::{Facts, Reference};
-use crate::plan::{Detail, Exit, ExitKind, Insn, Limits, Log, Plan, Sink};
+use crate::plan::{Detail, Exit, ExitKind, Insn, Limits, Log, Plan, Sink, Watch};
 use crate::rules::{flow, refused};
 use crate::symbolic::Registers;
 use alloc::vec::Vec;
@@ -24,6 +24,9 @@ pub struct Planner {
     pub(crate) post: Vec<Log>,
     pub(crate) refs: Vec<Reference>,
 }
+
+/// An instruction of a superblock has a bit in [`Plan::unrecorded`].
+const MOST_INSNS: usize = u64::BITS as usize;
 
 /// What an instruction does to the run.
 pub(crate) enum Step {
@@ -71,13 +74,27 @@ impl Planner {
         plan: &mut Plan,
         sink: &mut dyn Sink,
     ) {
+        self.plan_watched(pc, max_insns, Watch::All, fetch, plan, sink);
+    }
+
+    /// The same where not all instructions are recorded.
+    pub fn plan_watched<'a>(
+        &mut self,
+        pc: u64,
+        max_insns: usize,
+        watch: Watch<'_>,
+        fetch: &mut dyn FnMut(u64) -> Option<&'a [u8]>,
+        plan: &mut Plan,
+        sink: &mut dyn Sink,
+    ) {
         plan.insns.clear();
         plan.refs.clear();
         plan.exits.clear();
         plan.segments.clear();
+        plan.unrecorded = 0;
         self.words = 1;
         self.regs = Registers::default();
-        let max_insns = max_insns.min(self.limits.insns);
+        let max_insns = max_insns.min(self.limits.insns).min(MOST_INSNS);
         let mut at = pc;
         let mut jumps = 0;
         'segment: loop {
@@ -106,7 +123,7 @@ impl Planner {
                     }
                     return self.stop(plan, sink, ExitKind::Native, at);
                 }
-                let step = self.step(&insn, plan, sink, &raw[..insn.len()]);
+                let step = self.step(&insn, plan, watch, sink, &raw[..insn.len()]);
                 if let Step::Before(kind) = step {
                     return self.stop(plan, sink, kind, at);
                 }
@@ -171,13 +188,22 @@ impl Planner {
         if plan.segments.last().is_some_and(|s| s.1 == 0) {
             plan.segments.pop();
         }
+        // The last instruction may have been taken back.
+        plan.unrecorded &= !u64::MAX.checked_shl(plan.insns.len() as u32).unwrap_or(0);
         let exit = self.exit(plan, kind, at, false);
         sink.last_exit(None, &exit);
         plan.exits.push(exit);
     }
 
     /// Classifies one instruction, plans its references and hands it to the sink. On `Before`, nothing was done.
-    fn step(&mut self, insn: &Instruction, plan: &mut Plan, sink: &mut dyn Sink, raw: &[u8]) -> Step {
+    fn step(
+        &mut self,
+        insn: &Instruction,
+        plan: &mut Plan,
+        watch: Watch<'_>,
+        sink: &mut dyn Sink,
+        raw: &[u8],
+    ) -> Step {
         if let Some(kind) = refused(insn) {
             return Step::Before(kind);
         }
@@ -188,7 +214,13 @@ impl Planner {
         self.pre.clear();
         self.post.clear();
         self.refs.clear();
-        let ok = self.references(insn, &facts, plan.insns.len() as u16);
+        let known = self.regs;
+        let index = plan.insns.len() as u16;
+        let ok = self.references(insn, &facts, index);
+        let unrecorded = ok && !self.is_recorded(watch, insn.ip(), index);
+        if unrecorded {
+            self.leave_out(&known);
+        }
         let step = if !ok { Step::Before(ExitKind::Native) } else { flow(insn) };
         let mut done = ok;
         if ok {
@@ -211,6 +243,7 @@ impl Planner {
             return Step::Before(ExitKind::Native);
         }
         plan.refs.extend_from_slice(&self.refs);
+        plan.unrecorded |= u64::from(unrecorded) << index;
         step
     }
 }

@@ -3,10 +3,10 @@
 
 use crate::asm::{Gpr, RCX};
 use crate::memory::{Access, Address, Facts, Operand, Reference, Repeat, Term, Value, directions};
-use crate::plan::{Detail, Log};
+use crate::plan::{Detail, Log, Watch};
 use crate::planner::Planner;
 use crate::rules::{computed, is_vector_move, low_gpr};
-use crate::symbolic::Known;
+use crate::symbolic::{Known, Registers};
 use iced_x86::{FlowControl, Instruction, Mnemonic, OpKind, Register};
 
 impl Planner {
@@ -40,6 +40,7 @@ impl Planner {
                 insn: index,
                 access: Access::Load,
                 size: if repeat == Repeat::Once { m.memory_size() } else { insn.memory_size() }.size() as u16,
+                recorded: true,
                 address: self.address(&operand),
                 value: Value::Unknown,
                 repeat,
@@ -62,6 +63,38 @@ impl Planner {
         }
         self.load_before_store(first, insn.is_string_instruction());
         true
+    }
+
+    /// Whether the instruction at hand, whose references were just planned, is to be recorded. Repeated ones always are:
+    /// how often they happen is known from the log only.
+    pub(crate) fn is_recorded(&self, watch: Watch<'_>, pc: u64, index: u16) -> bool {
+        if self.refs.is_empty() || self.refs[0].repeat != Repeat::Once {
+            return true;
+        }
+        let logged = |v: &Value| matches!(v, Value::Word { .. } | Value::Words { .. });
+        match watch {
+            Watch::All => true,
+            Watch::AllBut(bits) => bits >> index & 1 == 0,
+            Watch::Loads(wanted) => {
+                let mut loads = self.refs.iter().filter(|r| r.access == Access::Load);
+                loads.any(|r| logged(&r.value)) && wanted(pc)
+            }
+        }
+    }
+
+    /// Takes back what was planned to be logged for the instruction at hand, before which registers were known as here.
+    pub(crate) fn leave_out(&mut self, known: &Registers) {
+        self.words = self.words_before;
+        self.regs = *known;
+        self.pre.clear();
+        self.post.clear();
+        for reference in &mut self.refs {
+            reference.recorded = false;
+            reference.address = None;
+            if let Value::Word { .. } | Value::Words { .. } = reference.value {
+                reference.value = Value::Unrecorded;
+            }
+        }
     }
 
     /// The decoder names the destination first (movs, pop to memory), but the program loads before it stores. Only the

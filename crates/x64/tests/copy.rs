@@ -3,7 +3,7 @@
 use iced_x86::{Code, Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
 use sonde_x64::emit::{Emitter, Layout, Mode, Unchecked};
 use sonde_x64::memory::{Access, Value};
-use sonde_x64::plan::{Detail, ExitKind, Limits, NoSink, Plan, Planner};
+use sonde_x64::plan::{Detail, ExitKind, Limits, NoSink, Plan, Planner, Watch};
 
 const PC: u64 = 0x40_1000;
 
@@ -136,4 +136,57 @@ fn checks_are_left_out_where_a_branch_keeps_none() {
     assert_eq!(checks(&code, true, &[0x101, 0x103]), (2, 0));
     assert_eq!(checks(&ret, true, &[0x100]), (1, 0), "returns are no branches of the table");
     assert_eq!(checks(&ret, false, &[]), (0, 0));
+}
+
+/// mov rax,[rdi]; mov rdx,[rdi+8]; add [rsi],rax; mov [rsi+8],rdx; rep movsb; mov rcx,[rax]; ret
+const LOADS: [u8; 20] = [
+    0x48, 0x8b, 0x07, 0x48, 0x8b, 0x57, 0x08, 0x48, 0x01, 0x06, 0x48, 0x89, 0x56, 0x08, 0xf3, 0xa4, 0x48,
+    0x8b, 0x08, 0xc3,
+];
+
+fn watched(watch: Watch<'_>) -> (Plan, Vec<u8>) {
+    let mut emitter = Emitter::new(layout(), Mode { checks: true, returns: true, record: true });
+    emitter.start(PC, 0x7000_0000, 5);
+    let (mut out, mut fetch) = (Plan::default(), |at: u64| LOADS.get((at - PC) as usize..));
+    let mut planner = Planner::new(Detail::Values, Limits::default());
+    planner.plan_watched(PC, 48, watch, &mut fetch, &mut out, &mut emitter);
+    (out, emitter.code.bytes.clone())
+}
+
+#[test]
+fn what_nobody_wants_is_not_logged_and_still_counted() {
+    let (all, code) = watched(Watch::All);
+    assert_eq!(all.unrecorded, 0);
+    let (none, short) = watched(Watch::Loads(&|_| false));
+    assert!(short.len() < code.len());
+    let shape = |p: &Plan| p.refs.iter().map(|r| (r.insn, r.access, r.size)).collect::<Vec<_>>();
+    assert_eq!(shape(&none), shape(&all), "the references are the same");
+    // The header, and what repeats need: addresses and how often.
+    let repeated = none.refs.iter().filter(|r| r.recorded).count();
+    assert_eq!((repeated, none.unrecorded), (2, 0b110_1111));
+    assert!(none.exits[0].words < all.exits[0].words, "{} words", none.exits[0].words);
+    for (left_out, recorded) in none.refs.iter().zip(&all.refs).filter(|(r, _)| !r.recorded) {
+        assert_eq!(left_out.address, None);
+        let logged = matches!(recorded.value, Value::Word { .. } | Value::Words { .. });
+        assert_eq!(left_out.value, if logged { Value::Unrecorded } else { recorded.value });
+    }
+}
+
+#[test]
+fn only_wanted_loads_are_recorded_and_the_same_plan_is_made_again_from_the_bits() {
+    for wanted in 0..128u32 {
+        // A pc per bit: those of the instructions.
+        let pcs = [0u64, 3, 7, 10, 14, 16, 19];
+        let is_wanted = |pc: u64| pcs.iter().position(|p| PC + p == pc).is_some_and(|i| wanted >> i & 1 != 0);
+        let (plan, code) = watched(Watch::Loads(&is_wanted));
+        for r in plan.refs.iter().filter(|r| r.insn != 4) {
+            let has_load = matches!(r.insn, 0 | 1 | 2 | 5);
+            assert_eq!(r.recorded, has_load && wanted >> r.insn & 1 != 0, "{r:?} of {wanted:#b}");
+            assert_eq!(r.recorded, plan.unrecorded >> r.insn & 1 == 0);
+            assert_eq!(r.recorded, r.address.is_some());
+        }
+        let (again, same) = watched(Watch::AllBut(plan.unrecorded));
+        assert_eq!((&again.refs, &again.exits, again.unrecorded), (&plan.refs, &plan.exits, plan.unrecorded));
+        assert_eq!(code, same, "wanted {wanted:#b}");
+    }
 }

@@ -15,6 +15,8 @@ pub enum Mode {
     Follow,
     /// Everything recorded, with this much detail.
     Always(&'static str),
+    /// The same for values of loads, of which ever fewer are recorded.
+    Masks,
     /// The two-version scheme that counts checks.
     Counter,
 }
@@ -25,6 +27,7 @@ impl fmt::Display for Mode {
             Self::Bursts(trigger) => write!(f, "bursts/{trigger}"),
             Self::Follow => f.write_str("bursts/follow"),
             Self::Always(record) => write!(f, "always/{record}"),
+            Self::Masks => f.write_str("always/masks"),
             Self::Counter => f.write_str("counter"),
         }
     }
@@ -33,7 +36,7 @@ impl fmt::Display for Mode {
 impl Mode {
     /// Whether every run of any program records something; triggered bursts may all fall due after the end.
     pub fn records_always(self) -> bool {
-        matches!(self, Self::Always(_) | Self::Counter)
+        matches!(self, Self::Always(_) | Self::Masks | Self::Counter)
     }
 
     /// Whether a program that looks at this sees nothing of the mode.
@@ -41,7 +44,7 @@ impl Mode {
         match self {
             Self::Bursts(trigger) => trigger == "stops" || !sees.signal,
             Self::Follow => !sees.tracer,
-            Self::Always(_) | Self::Counter => !sees.handlers,
+            Self::Always(_) | Self::Masks | Self::Counter => !sees.handlers,
         }
     }
 }
@@ -63,6 +66,9 @@ pub fn modes(sonde: &Sonde) -> Vec<Mode> {
     if policy("always") {
         modes.extend(RECORDS.into_iter().filter(|r| sonde.offers("--record", r)).map(Mode::Always));
     }
+    if policy("always") && sonde.offers("--live-masks", "") {
+        modes.push(Mode::Masks);
+    }
     if policy("counter") {
         modes.push(Mode::Counter);
     }
@@ -75,10 +81,16 @@ pub fn draw(mode: Mode, sonde: &Sonde, random: &mut Random) -> Vec<String> {
         Mode::Bursts(trigger) => bursts(trigger, sonde, random),
         Mode::Follow => bursts("stops", sonde, random),
         Mode::Always(record) => fixed(&["--policy", "always", "--record", record]),
+        Mode::Masks => fixed(&["--policy", "always"]),
         Mode::Counter => counter(sonde, random),
     };
+    let triggered = matches!(mode, Mode::Bursts(_) | Mode::Counter);
+    let masked = mode == Mode::Masks || triggered && sonde.offers("--live-masks", "") && random.once_in(4);
+    if masked {
+        mask(&mut options, random);
+    }
     // Reading what was recorded is the slow part of exhaustive runs; here only the program's own behaviour is compared.
-    if sonde.offers("--no-ranges", "") && !random.once_in(8) {
+    if sonde.offers("--no-ranges", "") && !masked && !random.once_in(8) {
         options.push("--no-ranges".into());
     }
     if sonde.offers("--probe-memory", "") && random.once_in(3) {
@@ -122,6 +134,16 @@ fn counter(sonde: &Sonde, random: &mut Random) -> Vec<String> {
     options
 }
 
+/// Values of loads by slots that change what is recorded far more often than they should, and unmask everything, too.
+fn mask(options: &mut Vec<String>, random: &mut Random) {
+    if let Some(at) = options.iter().position(|o| o == "--record") {
+        options.drain(at..at + 2);
+    }
+    options.extend(fixed(&["--what", "values", "--value-method", "slots", "--live-masks"]));
+    options.extend(["--mask-step".into(), random.log_uniform(1, 100_000).to_string()]);
+    options.extend(["--value-resample".into(), random.log_uniform(10_000, 10_000_000).to_string()]);
+}
+
 fn record(sonde: &Sonde, random: &mut Random) -> Vec<String> {
     let known: Vec<&str> = RECORDS.into_iter().filter(|r| sonde.offers("--record", r)).collect();
     if known.is_empty() { Vec::new() } else { fixed(&["--record", random.pick(&known)]) }
@@ -136,7 +158,7 @@ mod tests {
     use super::*;
     use std::path::Path;
 
-    const HELP: &str = "  --policy <P> bursts|always|counter\n  --trigger <T> auto|stops|perf|timer\n  --record <R> blocks|addresses|values\n  --period <D>\n  --burst <N>\n  --rate <R>\n  --random-gap <G>\n  --follow\n";
+    const HELP: &str = "  --policy <P> bursts|always|counter\n  --trigger <T> auto|stops|perf|timer\n  --record <R> blocks|addresses|values\n  --period <D>\n  --burst <N>\n  --rate <R>\n  --random-gap <G>\n  --follow\n  --live-masks\n  --mask-step <N>\n  --what <W>\n  --value-method <M>\n  --value-resample <N>\n";
 
     #[test]
     fn all_modes_of_a_full_sonde_and_none_of_an_empty_one() {
@@ -152,6 +174,7 @@ mod tests {
                 "always/blocks",
                 "always/addresses",
                 "always/values",
+                "always/masks",
                 "counter"
             ]
         );

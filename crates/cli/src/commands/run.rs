@@ -191,6 +191,7 @@ fn conclude(
         setup,
         exit: served.exit,
         counts,
+        live_values: found.findings.as_ref().and_then(|f| f.values.as_ref()).filter(|_| args.live_masks),
         followed: args.follow.then(|| processes.facts(&served.followed)),
         policy: args.recording.policy_name(),
         checks: args.recording.checks_name(),

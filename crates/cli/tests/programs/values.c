@@ -1,7 +1,9 @@
 // Loads whose values are known by construction: one instruction each, between two labels that are printed.
 #include <stdio.h>
 
-enum { COUNT = 20000 };
+#ifndef COUNT
+#define COUNT 20000ul
+#endif
 extern char load_invariant[], load_semi[], load_glacial[], load_random[], load_wide[];
 static volatile unsigned long cell;
 static unsigned long pair[2] __attribute__((aligned(16)));
@@ -32,7 +34,7 @@ int main(void) {
         state = state * 6364136223846793005 + 1442695040888963407;
         cell = i % 10 < 7 ? 42 : i;
         sum += semi();
-        cell = 1000 + i / 5000;
+        cell = 1000 + i / (COUNT / 4);
         sum += glacial();
         cell = state;
         sum += random();

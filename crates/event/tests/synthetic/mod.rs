@@ -4,7 +4,7 @@
 use sonde_event::Detail;
 use sonde_wire::descriptor::{HEAD_WORDS, Head};
 use sonde_wire::marker::{self, Cause, Kind};
-use sonde_x64::plan::{ExitKind, Limits, NoSink, Plan, Planner};
+use sonde_x64::plan::{ExitKind, Limits, NoSink, Plan, Planner, Watch};
 
 /// Where the code lies.
 pub const BASE: u64 = 0x40_1000;
@@ -39,12 +39,25 @@ pub struct Described {
 
 /// Describes the superblock at `pc`.
 pub fn describe(code: &[u8], pc: u64, first_exit: u32, detail: Detail) -> Described {
+    describe_watched(code, pc, first_exit, detail, Watch::All)
+}
+
+/// The same, recording only what is wanted.
+pub fn describe_watched(
+    code: &[u8],
+    pc: u64,
+    first_exit: u32,
+    detail: Detail,
+    watch: Watch<'_>,
+) -> Described {
     let mut plan = Plan::default();
     let mut fetch =
         |at: u64| code.get(usize::try_from(at.checked_sub(BASE)?).ok()?..).filter(|bytes| !bytes.is_empty());
-    Planner::new(detail, Limits::default()).plan(pc, usize::MAX, &mut fetch, &mut plan, &mut NoSink);
+    let mut planner = Planner::new(detail, Limits::default());
+    planner.plan_watched(pc, usize::MAX, watch, &mut fetch, &mut plan, &mut NoSink);
     let segments: Vec<(u64, u32)> = plan.segments.iter().copied().filter(|s| s.1 > 0).collect();
     let mut words = vec![0; HEAD_WORDS];
+    words.extend((plan.unrecorded != 0).then_some(plan.unrecorded));
     for (start, len) in &segments {
         words.extend([*start, u64::from(*len)]);
     }
@@ -64,6 +77,7 @@ pub fn describe(code: &[u8], pc: u64, first_exit: u32, detail: Detail) -> Descri
         insns: plan.insns.len() as u16,
         segments: segments.len() as u16,
         last_kind: plan.exits.last().map_or(0, |exit| kind_code(exit.kind)),
+        unrecorded: plan.unrecorded != 0,
         generation: 0,
     };
     words[..HEAD_WORDS].copy_from_slice(&head.encode());
@@ -119,4 +133,10 @@ pub fn burst(program: &[Described; 3], tid: i32, time: u64) -> Vec<u64> {
     log.extend(after.record(after.exit(ExitKind::Return), address));
     log.extend(end(time + 100, Cause::Checks, 0x40_2000));
     log
+}
+
+/// The whole program, with only wanted loads recorded.
+pub fn program_watched(wanted: &dyn Fn(u64) -> bool) -> [Described; 3] {
+    let of = |pc, first| describe_watched(&CODE, pc, first, Detail::Values, Watch::Loads(wanted));
+    [of(BASE, 0), of(BASE + 0x14, 10), of(BASE + 0x20, 20)]
 }

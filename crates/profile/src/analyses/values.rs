@@ -3,6 +3,7 @@
 use super::columns::{differences, even, sums};
 use crate::error::ProfileError;
 use crate::wire;
+use sonde_values::filter::Recorded;
 use sonde_values::{LoadValues, Method, Totals, ValueCount, ValueProfile};
 
 pub(crate) fn encode(values: &ValueProfile) -> wire::Values {
@@ -29,6 +30,12 @@ pub(crate) fn encode(values: &ValueProfile) -> wire::Values {
         evicted_samples: totals.evicted_samples,
         gaps: totals.gaps,
         unplaced: totals.unplaced,
+        masked: totals.masked,
+        stretch_loads: stretches(&values.timeline),
+        stretch_logged: values.timeline.iter().map(|s| s.logged).collect(),
+        stretch_recorded: values.timeline.iter().map(|s| s.recorded).collect(),
+        stretch_passes: values.timeline.iter().map(|s| s.passes).collect(),
+        stretch_skipped: values.timeline.iter().map(|s| s.skipped).collect(),
         place: differences(loads.iter().map(|load| load.pc)),
         size: loads.iter().map(|load| load.size.into()).collect(),
         executions: column(|load| load.executions),
@@ -42,6 +49,31 @@ pub(crate) fn encode(values: &ValueProfile) -> wire::Values {
         estimate: all().map(|value| value.estimate).collect(),
         upper: all().map(|value| value.upper).collect(),
     }
+}
+
+/// Loads of each stretch, from those since the beginning.
+fn stretches(timeline: &[Recorded]) -> Vec<u64> {
+    let mut before = 0;
+    let lengths = timeline.iter().map(|s| s.loads.saturating_sub(std::mem::replace(&mut before, s.loads)));
+    lengths.collect()
+}
+
+fn timeline(values: &wire::Values) -> Result<Vec<Recorded>, ProfileError> {
+    let columns = [
+        &values.stretch_loads,
+        &values.stretch_logged,
+        &values.stretch_recorded,
+        &values.stretch_passes,
+        &values.stretch_skipped,
+    ];
+    even("values", &columns.map(Vec::len))?;
+    let mut loads = 0u64;
+    let stretch = |i: usize| {
+        let [more, logged, recorded, passes, skipped] = columns.map(|column| column[i]);
+        loads = loads.saturating_add(more);
+        Recorded { loads, logged, recorded, passes, skipped }
+    };
+    Ok((0..values.stretch_loads.len()).map(stretch).collect())
 }
 
 pub(crate) fn decode(values: &wire::Values) -> Result<ValueProfile, ProfileError> {
@@ -94,7 +126,7 @@ pub(crate) fn decode(values: &wire::Values) -> Result<ValueProfile, ProfileError
         next = end;
     }
     even("values", &[next, values.value.len()])?;
-    Ok(ValueProfile { method, loads, totals: totals(values) })
+    Ok(ValueProfile { method, loads, totals: totals(values), timeline: timeline(values)? })
 }
 
 fn totals(values: &wire::Values) -> Totals {
@@ -108,6 +140,7 @@ fn totals(values: &wire::Values) -> Totals {
         evicted_samples: values.evicted_samples,
         gaps: values.gaps,
         unplaced: values.unplaced,
+        masked: values.masked,
     }
 }
 

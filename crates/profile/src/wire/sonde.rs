@@ -309,6 +309,9 @@ pub struct Counts {
     /// Times that repeated string instructions were gone through again.
     #[prost(uint64, tag = "8")]
     pub repetitions: u64,
+    /// Loads and stores that were not recorded, because nobody wanted them.
+    #[prost(uint64, tag = "9")]
+    pub unrecorded: u64,
 }
 /// The cache model, and what it counted; not weighted.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
@@ -793,6 +796,24 @@ pub struct Values {
     /// It was there at most so often.
     #[prost(uint64, repeated, tag = "25")]
     pub upper: ::prost::alloc::vec::Vec<u64>,
+    /// Those of the profiled loads that were not recorded, because they were masked at the source.
+    #[prost(uint64, tag = "26")]
+    pub masked: u64,
+    /// The time line, in stretches of the run: loads executed.
+    #[prost(uint64, repeated, tag = "27")]
+    pub stretch_loads: ::prost::alloc::vec::Vec<u64>,
+    /// Those of them that were recorded with their value.
+    #[prost(uint64, repeated, tag = "28")]
+    pub stretch_logged: ::prost::alloc::vec::Vec<u64>,
+    /// Those of them that were looked at.
+    #[prost(uint64, repeated, tag = "29")]
+    pub stretch_recorded: ::prost::alloc::vec::Vec<u64>,
+    /// Passes through superblocks.
+    #[prost(uint64, repeated, tag = "30")]
+    pub stretch_passes: ::prost::alloc::vec::Vec<u64>,
+    /// Those of them of which nothing was looked at.
+    #[prost(uint64, repeated, tag = "31")]
+    pub stretch_skipped: ::prost::alloc::vec::Vec<u64>,
 }
 /// Kinds of regions, and what offsets in them count from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]

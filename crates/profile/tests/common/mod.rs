@@ -12,6 +12,7 @@ use sonde_streams::{Lost, Shape, Stream, StreamsProfile};
 use sonde_summary::{
     BlockWeight, Bursts, CacheCounts, Domain, Kind, Memory, Missing, Ranges, Summary, Trees, Unit,
 };
+use sonde_values::filter::Recorded;
 use sonde_values::{LoadValues, Method, Totals, ValueCount, ValueProfile};
 
 /// Numbers that look random and are always the same (splitmix64).
@@ -159,6 +160,7 @@ pub fn profile(seed: u64, events: u64, config: &Config) -> Profile {
             stores: 5,
             without_address: 4,
             repetitions: 3,
+            unrecorded: 2,
         },
         bursts: Bursts { count: 100, empty: 1, thinned: 2, time: 3, empty_time: 1, undivided: 0 },
         ranges,
@@ -311,7 +313,12 @@ pub fn values(code: &dyn Fn(u64) -> u64) -> ValueProfile {
             returns: 4,
             without_value: 6,
             samples: 60,
+            masked: 12,
             ..Totals::default()
         },
+        timeline: vec![
+            Recorded { loads: 50, logged: 50, recorded: 45, passes: 20, skipped: 1 },
+            Recorded { loads: 90, logged: 28, recorded: 15, passes: 18, skipped: 9 },
+        ],
     }
 }

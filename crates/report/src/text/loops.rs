@@ -56,6 +56,13 @@ pub fn values(out: &mut impl Write, report: &Report, style: Style) -> io::Result
         view.method
     );
     heading(out, style, "values of loads", &note)?;
+    if view.masked > 0 {
+        writeln!(
+            out,
+            "  {} loads were not recorded, because what they give was known by then",
+            grouped(view.masked)
+        )?;
+    }
     let (shown, _) = some(&view.hot, style);
     for load in shown {
         let values = told(load);

@@ -5,6 +5,7 @@ use crate::view::Options;
 use schemars::JsonSchema;
 use serde::Serialize;
 use sonde_place::Place;
+use sonde_values::filter::Recorded;
 use sonde_values::{LoadValues, Method, ValueCount, ValueProfile};
 
 /// Values told of a load.
@@ -49,6 +50,10 @@ pub struct ValuesView {
     pub method: String,
     /// Loads executed while recording.
     pub loads: u64,
+    /// Of them, those that were not recorded, because what they give was known (`--live-masks`).
+    pub masked: u64,
+    /// Share of loads recorded in each stretch of the run, where that changed; empty for several runs together.
+    pub recorded_over_time: Vec<f64>,
     /// Different load instructions.
     pub instructions: usize,
     /// Share of executions whose load gives its most frequent value: how invariant the program is.
@@ -67,10 +72,21 @@ pub fn view(profile: &ValueProfile, namer: &mut Namer<'_>, options: &Options) ->
     ValuesView {
         method: method(profile.method),
         loads: profile.totals.loads,
+        masked: profile.totals.masked,
+        recorded_over_time: if profile.totals.masked > 0 { recorded(&profile.timeline) } else { Vec::new() },
         instructions: loads.len(),
         invariance: loads.iter().map(|l| weighted(l)).sum::<f64>() / executions.max(1) as f64,
         hot: loads.into_iter().take(options.top).map(|l| row(profile, l, all, namer)).collect(),
     }
+}
+
+fn recorded(timeline: &[Recorded]) -> Vec<f64> {
+    let mut before = 0;
+    let share = |stretch: &Recorded| {
+        let loads = stretch.loads.saturating_sub(std::mem::replace(&mut before, stretch.loads));
+        stretch.logged as f64 / loads.max(1) as f64
+    };
+    timeline.iter().map(share).collect()
 }
 
 fn row(profile: &ValueProfile, load: &LoadValues, all: f64, namer: &mut Namer<'_>) -> LoadView {

@@ -23,6 +23,11 @@ pub struct SlotConfig {
     pub patience: u64,
     /// Loads executed before everything is unmasked again; 0 for never.
     pub resample: u64,
+    /// Whether that takes twice as long each time. For sources that mask, where each time costs new copies of all code,
+    /// and descriptions of them: so that both grow with the logarithm of the run.
+    pub ever_later: bool,
+    /// Loads recorded, at least, before a source that masks is told again what need not be recorded.
+    pub publish_after: u64,
     /// Whether nothing more is wanted once the profile is complete, until it is time to look again. Otherwise loads that
     /// were never seen are still wanted, which costs nothing while there are none.
     pub stop: bool,
@@ -49,8 +54,10 @@ impl Default for SlotConfig {
             least: 8,
             patience: 50_000,
             resample: 20_000_000,
+            ever_later: false,
+            publish_after: 1 << 18,
             stop: false,
-            mask_log2: 20,
+            mask_log2: sonde_wire::unwatched::LOG2_BITS,
             narrow: false,
             loads: 1 << 16,
             values: 16,

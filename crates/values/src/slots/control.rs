@@ -251,7 +251,9 @@ impl SlotProfiler {
         self.take_part(Partition::whole(0));
         self.quiet = 0;
         self.stats.resamples += 1;
-        self.resample_at = self.clock.saturating_add(self.config.resample);
+        let times = if self.config.ever_later { self.stats.resamples.min(63) } else { 0 };
+        let wait = self.config.resample.saturating_mul(1 << times);
+        self.resample_at = self.clock.saturating_add(wait);
         self.start_turn();
     }
 

@@ -2,6 +2,7 @@
 
 use super::config::SlotConfig;
 use super::control::SlotProfiler;
+use super::publish::Publication;
 use crate::error::ValuesError;
 use crate::executions::PathCounts;
 use crate::filter::{PcFilters, RecordedCurve, SourceFilter};
@@ -9,7 +10,7 @@ use crate::lfsr::Lfsr;
 use crate::loads::{Known, Sites};
 use crate::profile::{Method, ValueProfile};
 use crate::results;
-use sonde_event::{Catalog, Reader, Run};
+use sonde_event::{Catalog, Reader, Run, Unwatched};
 
 /// Loads per point of the curve of recorded loads, at first.
 const STRETCH: u64 = 1 << 16;
@@ -21,6 +22,7 @@ pub struct SlotReader {
     paths: PathCounts,
     profiler: SlotProfiler,
     curve: RecordedCurve,
+    published: Publication,
     gaps: u64,
 }
 
@@ -33,6 +35,7 @@ impl SlotReader {
             paths: PathCounts::default(),
             profiler: SlotProfiler::new(config, random)?,
             curve: RecordedCurve::new(STRETCH),
+            published: Publication::new(config.publish_after),
             gaps: 0,
         })
     }
@@ -45,6 +48,11 @@ impl SlotReader {
     /// The algorithm, with its filters and what it knows.
     pub fn profiler(&self) -> &SlotProfiler {
         &self.profiler
+    }
+
+    /// Times that a source was told what to leave out.
+    pub fn publications(&self) -> u64 {
+        self.published.times()
     }
 
     /// Recorded loads over time.
@@ -62,15 +70,18 @@ impl SlotReader {
         let refused = self.profiler.table().refused();
         (profile.totals.evicted_loads, profile.totals.evicted_samples) = refused;
         profile.totals.gaps = self.gaps;
+        profile.timeline = self.curve.points();
         profile
     }
 }
 
-/// Notes which sites of a superblock are wanted.
+/// Notes which sites of a superblock are wanted, behind the number of those that are in the stream and masked by now.
 #[cold]
 fn find_wanted(known: &mut Known, filters: &PcFilters) {
     known.notes.clear();
-    let wanted = known.sites.iter().enumerate().filter(|(_, site)| filters.wants(site.pc));
+    let logged = || known.sites.iter().enumerate().filter(|(_, site)| site.is_logged());
+    known.notes.push(logged().filter(|(_, site)| filters.masked.is_set(site.pc)).count() as u32);
+    let wanted = logged().filter(|(_, site)| filters.wants(site.pc));
     known.notes.extend(wanted.map(|(i, _)| i as u32));
     known.version = filters.version();
 }
@@ -83,8 +94,12 @@ impl Reader for SlotReader {
         if known.version != self.profiler.filters().version() {
             find_wanted(known, self.profiler.filters());
         }
+        let (spare, wanted) = known.notes.split_first().map_or((0, &[][..]), |(n, rest)| (*n, rest));
+        let logged = known.logged(executed) as u64;
+        // A pass that leaves early counts as one that does not: it only matters for when to publish.
+        self.published.pass(logged, u64::from(spare));
         let mut recorded = 0;
-        for at in &known.notes {
+        for at in wanted {
             let site = &known.sites[*at as usize];
             if site.reference >= run.path.refs {
                 break;
@@ -100,7 +115,11 @@ impl Reader for SlotReader {
             }
         }
         self.profiler.elapsed(executed as u64);
-        self.curve.pass(executed as u64, recorded);
+        self.curve.pass(executed as u64, logged, recorded);
+    }
+
+    fn unwatched(&mut self) -> Option<Unwatched<'_>> {
+        self.published.next(self.profiler.filters().masked())
     }
 
     fn gap(&mut self) {

@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use clap::ValueEnum;
-use sonde_analysis::{Config, Wanted};
+use sonde_analysis::{Config, ValueMethod, Wanted};
 use sonde_event::Detail;
 use sonde_launch::{Loader, Options, Policy, Scheme, Trigger};
 use sonde_summary::{BurstTime, Kind, What};
+use sonde_values::slots::SlotConfig;
 
 use crate::quantity::{parse_duration, parse_part, parse_share, parse_size};
 
@@ -21,6 +22,8 @@ Examples:
   sonde run --follow -- make                    child processes too
   sonde run --policy always -- PROG             record everything, from the first instruction to the last
   sonde run --what all --consumers 2 -- PROG    every summary that there is, made by two threads
+  sonde run --policy always --what values --value-method slots --live-masks -o p.sonde -- PROG
+                                                values of loads, recording ever fewer of them as they get known
   sonde run --json=run.json --quiet -- PROG     for programs; the keys are described in docs/run-json.md
 
 Exit status: the program's own, and its death by a signal is Sonde's too. 127 and 126 if it cannot be found or run,
@@ -63,6 +66,14 @@ pub struct Args {
     #[arg(long, help_heading = "Recording")]
     pub follow: bool,
 
+    /// Record nothing but values of loads, and stop recording each load once the slots know it (--value-method slots)
+    #[arg(long, conflicts_with_all = ["follow", "no_ranges"], help_heading = "Recording")]
+    pub live_masks: bool,
+
+    /// Loads recorded, at least, before --live-masks changes again what is recorded; each time costs translations
+    #[arg(long, value_name = "LOADS", default_value_t = 1 << 18, requires = "live_masks", help_heading = "Recording")]
+    pub mask_step: u64,
+
     /// Most child processes that are recorded at a time; each has a probe with its own --max-memory
     #[arg(long, value_name = "N", default_value_t = 256, requires = "follow", help_heading = "Recording")]
     pub most_processes: usize,
@@ -83,6 +94,14 @@ pub struct Summing {
     /// most (misses, narrow, code-data, values, streams). Without -o, only what the report shows [default: default]
     #[arg(long, value_name = "LIST", help_heading = "Summaries")]
     pub what: Option<String>,
+
+    /// How --what values finds the values of loads
+    #[arg(long, value_enum, default_value_t = ValueMethodName::Exact, help_heading = "Summaries")]
+    pub value_method: ValueMethodName,
+
+    /// Loads executed before --value-method slots looks at everything again, 0 for never; twice as many each time
+    #[arg(long, value_name = "LOADS", default_value_t = 20_000_000, help_heading = "Summaries")]
+    pub value_resample: u64,
 
     /// Largest error of a summary, as a share of all it counts
     #[arg(long, value_name = "SHARE", default_value = "0.5%", value_parser = parse_share, help_heading = "Summaries")]
@@ -125,8 +144,43 @@ impl Summing {
             consumers: self.consumers.into(),
             ..sonde_summary::Config::default()
         };
-        Ok(Config { wanted, summary, ..Config::default() })
+        let values = match self.value_method {
+            ValueMethodName::Exact => ValueMethod::Exact,
+            ValueMethodName::Slots => ValueMethod::Slots(SlotConfig {
+                resample: self.value_resample,
+                // A run can be long, and a recorder that masks pays for each time that everything is unmasked.
+                ever_later: true,
+                ..SlotConfig::default()
+            }),
+        };
+        Ok(Config { wanted, summary, values, ..Config::default() })
     }
+
+    /// Whether only loads need be recorded, and of those only what the slots ask for.
+    fn check_live_masks(&self) -> Result<()> {
+        let what = self.what.as_deref().unwrap_or("default");
+        let wanted = Wanted::parse(what)?;
+        if let Some(name) = wanted.beyond_load_values().first() {
+            bail!(
+                "--live-masks leaves out what --what {name} needs; use --what values (code, edges and calls can go with it)"
+            );
+        }
+        if !wanted.values || self.value_method != ValueMethodName::Slots {
+            bail!(
+                "--live-masks is for --what values --value-method slots, which tell what need not be recorded"
+            );
+        }
+        Ok(())
+    }
+}
+
+/// How values of loads are found.
+#[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ValueMethodName {
+    /// Every recorded load is looked at
+    Exact,
+    /// Slots look at the most frequent loads first and stop when they know them (Zilles and Sohi 2001, section 5)
+    Slots,
 }
 
 /// What the report of a run shows.
@@ -278,7 +332,14 @@ impl Args {
 
     /// The options of a session, if they make sense together.
     pub fn options(&self) -> Result<Options> {
-        let options = self.recording.options()?;
+        let mut options = self.recording.options()?;
+        if self.live_masks {
+            if options.detail != Detail::Values {
+                bail!("--live-masks records values of loads: leave --record out, or use --record values");
+            }
+            self.summing.check_live_masks()?;
+            options.live_masks = true;
+        }
         if !self.follow {
             return Ok(options);
         }

@@ -8,6 +8,8 @@ use sonde_event::Counts;
 use sonde_launch::{Counter, Exit, Program, Setup, Totals, TriggerKind};
 use sonde_report::view::HotView;
 use sonde_summary::{Missing, Unit};
+use sonde_values::ValueProfile;
+use sonde_values::filter::Recorded;
 
 use super::drops;
 use super::hot::Hot;
@@ -52,6 +54,7 @@ pub struct Facts {
     pub loads: u64,
     pub stores: u64,
     pub without_address: u64,
+    pub unrecorded: u64,
     pub events: u64,
     pub log_bytes: u64,
     pub burst_ends: BTreeMap<String, u64>,
@@ -62,6 +65,7 @@ pub struct Facts {
     pub children_at_least: bool,
     pub children_cpu_seconds: f64,
     pub followed: Option<FollowedFacts>,
+    pub live_masks: Option<LiveMasks>,
     pub translation: Translation,
     pub memory: Memory,
     pub unit: &'static str,
@@ -97,6 +101,45 @@ pub struct Translation {
     pub code_bytes: u64,
     pub seconds: f64,
     pub flushes: u64,
+}
+
+/// Loads that were not recorded any more once they were known.
+#[derive(Debug, Serialize)]
+pub struct LiveMasks {
+    pub executed: u64,
+    pub recorded: u64,
+    pub masked: u64,
+    pub looked_at: u64,
+    pub changes: u64,
+    pub superblocks_given_up: u64,
+    pub timeline: Vec<Stretch>,
+}
+
+/// A part of the run.
+#[derive(Debug, Serialize)]
+pub struct Stretch {
+    pub executed: u64,
+    pub recorded: u64,
+    pub looked_at: u64,
+}
+
+impl LiveMasks {
+    fn new(values: &ValueProfile, totals: &Totals) -> LiveMasks {
+        let mut before = 0;
+        let stretch = |point: &Recorded| {
+            let executed = point.loads - std::mem::replace(&mut before, point.loads);
+            Stretch { executed, recorded: point.logged, looked_at: point.recorded }
+        };
+        LiveMasks {
+            executed: values.totals.profiled,
+            recorded: values.totals.profiled - values.totals.masked,
+            masked: values.totals.masked,
+            looked_at: values.totals.samples,
+            changes: totals.counter(Counter::Watched),
+            superblocks_given_up: totals.counter(Counter::Rewatched),
+            timeline: values.timeline.iter().map(stretch).collect(),
+        }
+    }
 }
 
 /// Which checks counter mode kept.
@@ -147,6 +190,8 @@ pub struct Known<'a> {
     pub exit: Exit,
     pub counts: Counts,
     pub followed: Option<FollowedFacts>,
+    /// Values of loads of which the engine left out what was not wanted any more.
+    pub live_values: Option<&'a ValueProfile>,
     pub policy: String,
     pub checks: Option<&'static str>,
     pub record: String,
@@ -258,6 +303,7 @@ impl Facts {
             loads: counts.loads,
             stores: counts.stores,
             without_address: counts.without_address,
+            unrecorded: counts.unrecorded,
             events: counts.events(),
             log_bytes: totals.log_bytes,
             burst_ends: drops::ends(totals),
@@ -268,6 +314,7 @@ impl Facts {
             children_at_least: totals.children.is_lower_bound,
             children_cpu_seconds: totals.children.cpu.as_secs_f64(),
             followed: known.followed,
+            live_masks: known.live_values.map(|values| LiveMasks::new(values, totals)),
             translation: Translation {
                 superblocks: totals.counter(Counter::Superblocks),
                 blocks: totals.counter(Counter::SuperblockBlocks),

@@ -134,6 +134,7 @@ pub fn sum(a: Counts, b: Counts) -> Counts {
         loads: a.loads + b.loads,
         stores: a.stores + b.stores,
         without_address: a.without_address + b.without_address,
+        unrecorded: a.unrecorded + b.unrecorded,
     }
 }
 

@@ -7,7 +7,7 @@ use sonde_report::{Style, write_entry};
 use sonde_summary::Unit;
 
 use super::drops;
-use super::facts::{Checks, Facts, HowEnded, too_few};
+use super::facts::{Checks, Facts, HowEnded, LiveMasks, Stretch, too_few};
 use crate::quantity::{count, grouped, percent, size};
 
 /// Writes the report.
@@ -33,6 +33,9 @@ pub fn write(
     tell("events", &events(facts))?;
     if let Some(few) = facts.bursts_due.and_then(|due| too_few(facts.bursts, due, facts.trigger)) {
         tell("bursts", &few)?;
+    }
+    for line in facts.live_masks.iter().flat_map(live_masks) {
+        tell("masks", &line)?;
     }
     for (count, words) in drops::ends_in_words(totals) {
         tell("bursts", &format!("{} {words}", grouped(count)))?;
@@ -150,6 +153,26 @@ fn checks(checks: &Checks) -> Vec<String> {
         ));
     }
     lines
+}
+
+fn live_masks(masks: &LiveMasks) -> Vec<String> {
+    let share = |part: u64, whole: u64| rounded(part as f64 / whole.max(1) as f64);
+    let all = format!(
+        "{} of {} loads recorded ({}), {} looked at; {} changes, {} superblocks translated again",
+        grouped(masks.recorded),
+        grouped(masks.executed),
+        share(masks.recorded, masks.executed),
+        grouped(masks.looked_at),
+        grouped(masks.changes),
+        grouped(masks.superblocks_given_up)
+    );
+    // Eighths of the time line say how it went; the JSON has all of it.
+    let eighth = masks.timeline.len().div_ceil(8).max(1);
+    let sum = |part: &[Stretch], of: fn(&Stretch) -> u64| part.iter().map(of).sum::<u64>();
+    let parts = masks.timeline.chunks(eighth);
+    let shares: Vec<String> = parts.map(|p| share(sum(p, |s| s.recorded), sum(p, |s| s.executed))).collect();
+    let over_time = (!shares.is_empty()).then(|| format!("recorded over time: {}", shares.join(", ")));
+    std::iter::once(all).chain(over_time).collect()
 }
 
 fn overhead(facts: &Facts) -> String {

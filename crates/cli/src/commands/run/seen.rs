@@ -1,7 +1,7 @@
 //! What is made of the stream: as little as the report needs.
 
 use anyhow::Result;
-use sonde_analysis::{Analyses, Findings};
+use sonde_analysis::{Analyses, Findings, ValueMethod};
 use sonde_event::{Catalog, Count, Counts, Reader};
 use sonde_launch::Options;
 use sonde_rap::{Snapshot, Tree};
@@ -27,7 +27,11 @@ impl Seen {
     pub fn new(args: &Args, options: &Options, burst_time: Option<BurstTime>) -> Result<Seen> {
         let is_kept = args.output.is_some();
         // Wrong parameters are told whether or not they are needed.
-        let analyses = Analyses::new(&args.summing.config(options.detail, burst_time, is_kept)?)?;
+        let mut config = args.summing.config(options.detail, burst_time, is_kept)?;
+        if let ValueMethod::Slots(slots) = &mut config.values {
+            slots.publish_after = args.mask_step;
+        }
+        let analyses = Analyses::new(&config)?;
         if !is_kept && !args.has_report() {
             return Ok(Seen::Nothing);
         }
