@@ -2,6 +2,7 @@
 
 mod bursts;
 mod checks;
+mod live;
 mod loops;
 mod ranges;
 mod source;
@@ -15,7 +16,7 @@ use clap::Subcommand;
 /// The papers' experiments on your own programs: exhaustive truth against each estimate.
 ///
 /// Each experiment runs the program once in exhaustive mode (or reads a trace of one), and compares estimates with the
-/// truth of that very run; only `bursts` runs it twice.
+/// truth of that very run; only `bursts`, `checks` and `values --live` run it several times.
 #[derive(clap::Args, Debug)]
 pub struct Args {
     #[command(subcommand)]
@@ -29,7 +30,7 @@ enum Experiment {
     /// DAProf and frequent loop detection against exact loops (paper 5, sections 4 and 5)
     Loops(loops::LoopsArgs),
     /// Value slots and simple sampling against exact values (paper 2, section 5)
-    Values(source::Args),
+    Values(values::ValuesArgs),
     /// What checks cost, and what streams are seen, with fewer and fewer of them (paper 4, figures 6 and 8)
     Checks(checks::ChecksArgs),
     /// Hot data streams of bursts against those of the full trace (paper 4, figure 7)
@@ -43,7 +44,7 @@ pub fn run(args: &Args) -> Result<()> {
     let (args, table) = match &args.experiment {
         Experiment::Ranges(args) => (args, ranges::table(args)?),
         Experiment::Loops(args) => (&args.source, loops::table(args)?),
-        Experiment::Values(args) => (args, values::table(args)?),
+        Experiment::Values(args) => (&args.source, values::table(args)?),
         Experiment::Checks(args) => (&args.source, checks::table(args)?),
         Experiment::Streams(args) => (args, streams::table(args)?),
         Experiment::Bursts(args) => (args, bursts::table(args)?),

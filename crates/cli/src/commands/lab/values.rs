@@ -4,8 +4,24 @@ use anyhow::Result;
 use sonde_event::Detail;
 use sonde_values::race::{Entrant, Race, RaceConfig, RaceResult, Row};
 
-use super::source::Args;
+use super::live;
+use super::source;
 use super::table::{Table, percent};
+
+/// What to experiment on.
+#[derive(clap::Args, Debug)]
+pub struct ValuesArgs {
+    /// Instead: the real slow-down of the program while slots learn, with and without masks at the source
+    #[arg(long)]
+    live: bool,
+
+    /// Runs of each kind with --live, interleaved; the median counts
+    #[arg(long, value_name = "N", default_value_t = 3, requires = "live")]
+    rounds: usize,
+
+    #[command(flatten)]
+    pub source: source::Args,
+}
 
 fn name(entrant: &Entrant) -> String {
     match entrant {
@@ -41,9 +57,12 @@ fn verdicts(result: &RaceResult) -> Vec<String> {
 }
 
 /// The table.
-pub fn table(args: &Args) -> Result<Table> {
+pub fn table(args: &ValuesArgs) -> Result<Table> {
+    if args.live {
+        return live::table(&args.source, args.rounds);
+    }
     let mut race = Race::new(RaceConfig::default())?;
-    let fed = args.feed(Detail::Values, &mut race)?;
+    let fed = args.source.feed(Detail::Values, &mut race)?;
     let result = race.finish(fed.catalog());
     let loads = result.exact.totals.profiled;
     let mut notes = verdicts(&result);
