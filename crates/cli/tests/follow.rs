@@ -99,6 +99,35 @@ fn a_program_that_forks_is_recorded_afterwards() {
     assert!(report["bursts"].as_u64().unwrap() >= 50, "{report}");
 }
 
+/// Sends itself signals and handles them, all the time.
+const SIGNALS: &str = r#"
+#include <signal.h>
+#include <unistd.h>
+static volatile unsigned handled, sum;
+static void handler(int signal) {
+    handled++;
+    for (unsigned i = 0; i < 2000; i++) sum += i;
+}
+int main(void) {
+    signal(SIGUSR1, handler);
+    for (unsigned round = 0; round < 40000; round++) {
+        kill(getpid(), SIGUSR1);
+        for (unsigned i = 0; i < 4000; i++) sum += i;
+    }
+    return handled == 40000 ? 0 : 1;
+}
+"#;
+
+#[test]
+fn a_program_that_handles_signals_all_the_time_is_recorded() {
+    let bench = Bench::new();
+    let program = bench.compile("signals", SIGNALS, &["-O1"]).display().to_string();
+    // Sonde wakes up for every signal, so it mostly finds the program at the start of the handler.
+    let (done, report) = bench.report(&["--trigger", "stops", "--period", "2ms"], &[&program]);
+    done.good();
+    assert!(report["bursts"].as_u64().unwrap() >= 10, "{report}");
+}
+
 #[test]
 fn without_children_nothing_is_said() {
     let bench = Bench::new();

@@ -53,7 +53,7 @@ pub fn clone_flags(pid: i32) -> Option<u64> {
 /// state, and free to make system calls.
 pub fn can_be_placed_in(pid: i32, tid: i32, seccomp: u8) -> bool {
     let Ok(mut regs) = registers(tid) else { return false };
-    if regs.orig_rax as i64 >= 0 {
+    if is_in_call(pid, tid, &regs) {
         restart(pid, tid, &mut regs);
         return false;
     }
@@ -64,10 +64,23 @@ pub fn can_be_placed_in(pid: i32, tid: i32, seccomp: u8) -> bool {
         && status.pending & SYNCHRONOUS == 0
 }
 
+/// Whether the thread stands still in a system call that was interrupted, and will be made again by the kernel (its own
+/// codes, which programs never see) or failed with EINTR. A call that came to its end leaves its number, too, until the
+/// next interrupt: then the thread is behind it, or at the start of a handler, as if nothing had been. But a signal that it
+/// sent itself by that call must come before the next instruction.
+fn is_in_call(pid: i32, tid: i32, regs: &libc::user_regs_struct) -> bool {
+    const KERNELS_OWN: std::ops::RangeInclusive<i64> = -516..=-512;
+    let result = regs.rax as i64;
+    let interrupted = KERNELS_OWN.contains(&result) || result == EINTR;
+    regs.orig_rax as i64 >= 0 && (interrupted || status_of(pid, tid).deliverable != 0)
+}
+
+/// The result of a call that was interrupted for good.
+const EINTR: i64 = -4;
+
 /// The thread entered a system call that the kernel does not restart (epoll_wait and a few others) between our look
 /// and the stop: lets it call again, so that the program does not see EINTR.
 fn restart(pid: i32, tid: i32, regs: &mut libc::user_regs_struct) {
-    const EINTR: i64 = -4;
     let interrupted = regs.orig_rax as i64 >= 0 && regs.rax as i64 == EINTR;
     if interrupted && status_of(pid, tid).deliverable == 0 {
         regs.rip -= 2;
@@ -106,8 +119,8 @@ impl Site<'_> {
         let within = |from: u64, to: u64| from <= regs.rip && regs.rip < to;
         let ours = within(control.probe_start.load(Relaxed), control.probe_end.load(Relaxed))
             || within(control.cache_start.load(Relaxed), control.cache_end.load(Relaxed));
-        // Only where user code was interrupted: a system call is restarted by the kernel as if nothing had been.
-        if ours || regs.orig_rax as i64 >= 0 {
+        // In a system call the thread is left alone: the kernel makes it again as if nothing had been.
+        if ours || is_in_call(self.pid, self.tid, &regs) {
             restart(self.pid, self.tid, &mut regs);
             return Begun::NotThere;
         }
@@ -160,6 +173,8 @@ impl Site<'_> {
         head.tid_active = u64::from(tid as u32);
         let blocked = !FAULTS;
         regs.r14 = regs.rip;
+        // Whatever the result of its last call looks like, it is not to be made again.
+        regs.orig_rax = u64::MAX;
         regs.rip = self.control.begin_at.load(Relaxed);
         regs.gs_base = at;
         let ready = self.memory.write_all_at(&head.encode(), at).is_ok()
