@@ -1,6 +1,7 @@
 //! What is left of the control flow of a run: plain data, to be stored, merged and shown.
 
 use crate::contexts::{ELSEWHERE, ROOT};
+use sonde_event::total;
 use std::collections::{BTreeMap, HashMap};
 
 /// A hot code region: the instructions that lead up to a branch.
@@ -151,33 +152,33 @@ impl CallProfile {
             &mut self.regions,
             |r| r.branch,
             |a, b| {
-                a.count += b.count;
-                a.instructions += b.instructions;
-                a.weight += b.weight;
+                a.count = a.count.saturating_add(b.count);
+                a.instructions = a.instructions.saturating_add(b.instructions);
+                a.weight = a.weight.saturating_add(b.weight);
             },
         );
         unite(
             &mut self.backward,
             |b| b.branch,
             |a, b| {
-                a.count += b.count;
-                a.weight += b.weight;
+                a.count = a.count.saturating_add(b.count);
+                a.weight = a.weight.saturating_add(b.weight);
             },
         );
         unite(
             &mut self.functions,
             |f| f.entry,
             |a, b| {
-                a.count += b.count;
-                a.weight += b.weight;
+                a.count = a.count.saturating_add(b.count);
+                a.weight = a.weight.saturating_add(b.weight);
             },
         );
         unite(
             &mut self.pairs,
             |p| (p.site, p.callee),
             |a, b| {
-                a.count += b.count;
-                a.weight += b.weight;
+                a.count = a.count.saturating_add(b.count);
+                a.weight = a.weight.saturating_add(b.weight);
             },
         );
         self.contexts = ordered(&self.contexts);
@@ -199,16 +200,16 @@ impl CallProfile {
 
     /// Adds another run.
     pub fn merge(&mut self, other: &CallProfile) {
-        self.instructions += other.instructions;
-        self.weight += other.weight;
-        self.bursts += other.bursts;
-        self.calls += other.calls;
-        self.returns += other.returns;
-        self.returns_beyond += other.returns_beyond;
-        self.returns_unmatched += other.returns_unmatched;
-        self.unwound += other.unwound;
-        self.split_bursts += other.split_bursts;
-        self.gaps += other.gaps;
+        self.instructions = self.instructions.saturating_add(other.instructions);
+        self.weight = self.weight.saturating_add(other.weight);
+        self.bursts = self.bursts.saturating_add(other.bursts);
+        self.calls = self.calls.saturating_add(other.calls);
+        self.returns = self.returns.saturating_add(other.returns);
+        self.returns_beyond = self.returns_beyond.saturating_add(other.returns_beyond);
+        self.returns_unmatched = self.returns_unmatched.saturating_add(other.returns_unmatched);
+        self.unwound = self.unwound.saturating_add(other.unwound);
+        self.split_bursts = self.split_bursts.saturating_add(other.split_bursts);
+        self.gaps = self.gaps.saturating_add(other.gaps);
         sonde_event::add_counts!(NotKept { contexts, pairs, functions }: &mut self.not_kept, &other.not_kept);
         self.regions.extend(&other.regions);
         self.backward.extend(&other.backward);
@@ -218,7 +219,11 @@ impl CallProfile {
         self.contexts.extend(other.contexts.iter().enumerate().map(|(i, context)| {
             // Both roots, and both contexts that stand for the rest, become one.
             let reserved = i as u32 <= ELSEWHERE || shift == 0;
-            let parent = if context.parent <= ELSEWHERE { context.parent } else { context.parent + shift };
+            let parent = if context.parent <= ELSEWHERE {
+                context.parent
+            } else {
+                context.parent.saturating_add(shift)
+            };
             Context { parent: if reserved { context.parent } else { parent }, ..*context }
         }));
         if shift > 0 && other.contexts.len() > ELSEWHERE as usize {
@@ -241,10 +246,11 @@ impl CallProfile {
     pub fn inclusive(&self) -> Vec<u64> {
         let mut all: Vec<u64> = self.contexts.iter().map(|c| c.weight).collect();
         for i in (ELSEWHERE as usize + 1..all.len()).rev() {
-            all[self.contexts[i].parent as usize] += all[i];
+            let parent = self.contexts[i].parent as usize;
+            all[parent] = all[parent].saturating_add(all[i]);
         }
         if all.len() > ELSEWHERE as usize {
-            all[ROOT as usize] += all[ELSEWHERE as usize];
+            all[ROOT as usize] = all[ROOT as usize].saturating_add(all[ELSEWHERE as usize]);
         }
         all
     }
@@ -262,19 +268,19 @@ impl CallProfile {
         sorted(self.backward.is_sorted_by(|a, b| a.branch < b.branch), "backward branches")?;
         sorted(self.functions.is_sorted_by(|a, b| a.entry < b.entry), "functions")?;
         sorted(self.pairs.is_sorted_by(|a, b| (a.site, a.callee) < (b.site, b.callee)), "call pairs")?;
-        let called: u64 = self.functions.iter().map(|f| f.count).sum();
-        if called + self.not_kept.functions != self.calls {
+        let called = total(self.functions.iter().map(|f| f.count));
+        if called.saturating_add(self.not_kept.functions) != self.calls {
             return Err(format!("{} calls, but {called} by function", self.calls));
         }
-        let executed: u64 = self.contexts.iter().map(|c| c.instructions).sum();
+        let executed = total(self.contexts.iter().map(|c| c.instructions));
         if executed != self.instructions {
             return Err(format!("{} instructions, but {executed} by context", self.instructions));
         }
-        let weight: u64 = self.contexts.iter().map(|c| c.weight).sum();
+        let weight = total(self.contexts.iter().map(|c| c.weight));
         if weight != self.weight {
             return Err(format!("a weight of {}, but {weight} by context", self.weight));
         }
-        let regions: u64 = self.regions.iter().map(|r| r.instructions).sum();
+        let regions = total(self.regions.iter().map(|r| r.instructions));
         if regions > self.instructions {
             return Err(format!("{regions} instructions in regions, of {}", self.instructions));
         }
@@ -287,10 +293,10 @@ impl CallProfile {
 }
 
 fn add(to: &mut Context, from: &Context) {
-    to.calls += from.calls;
-    to.calls_weight += from.calls_weight;
-    to.instructions += from.instructions;
-    to.weight += from.weight;
+    to.calls = to.calls.saturating_add(from.calls);
+    to.calls_weight = to.calls_weight.saturating_add(from.calls_weight);
+    to.instructions = to.instructions.saturating_add(from.instructions);
+    to.weight = to.weight.saturating_add(from.weight);
 }
 
 /// The same tree with equal children united, in preorder, children by address.

@@ -80,3 +80,22 @@ proptest! {
         prop_assert_eq!(&nothing, &a);
     }
 }
+
+#[test]
+fn absurd_counts_neither_overflow_nor_become_small() {
+    let most = u64::MAX;
+    let mut p = CallProfile {
+        calls: most,
+        instructions: most,
+        weight: most,
+        functions: vec![Invoked { entry: 1, count: most, weight: most }],
+        pairs: vec![Pair { site: 1, callee: 2, count: most, weight: most }],
+        regions: vec![Region { branch: 1, count: most, instructions: most, weight: most }],
+        contexts: vec![Context::default(), Context::default(), context(0, 1, most)],
+        ..CallProfile::default()
+    };
+    assert_eq!(p.check(), Ok(()));
+    p.merge(&p.clone());
+    assert_eq!((p.functions[0].count, p.inclusive()[0]), (most, most));
+    assert_eq!(p.check(), Ok(()));
+}

@@ -44,3 +44,4 @@ pub use sonde_wire::marker::Cause;
 pub use sonde_x64::class::Class;
 pub use sonde_x64::memory::Access;
 pub use sonde_x64::plan::{Detail, ExitKind, Insn};
+pub use sums::total;

@@ -21,3 +21,8 @@ macro_rules! add_counts {
         $(to.$field = to.$field.saturating_add(*$field);)+
     }};
 }
+
+/// The sum of counts; at most what there is.
+pub fn total(counts: impl Iterator<Item = u64>) -> u64 {
+    counts.fold(0, u64::saturating_add)
+}

@@ -9,6 +9,7 @@ use sonde_event::maps::Mapping;
 use sonde_event::{Decoder, Detail, StreamError};
 use sonde_wire::control::state;
 use sonde_wire::descriptor::{HEAD_WORDS, Head};
+use sonde_wire::slot::{MAX_THREADS, SLOT_BYTES};
 use std::path::Path;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::time::{Duration, Instant};
@@ -73,8 +74,21 @@ impl Study {
         }
     }
 
+    /// The probe's memory is not the program's; where it is, is known once it started.
+    fn leave_out_ours(&mut self) {
+        let control = self.shared.control();
+        let pool = control.pool.load(Relaxed);
+        let slots = (MAX_THREADS * SLOT_BYTES) as u64;
+        self.watch.leave_out([
+            (control.probe_start.load(Relaxed), control.probe_end.load(Relaxed)),
+            (control.cache_start.load(Relaxed), control.cache_end.load(Relaxed)),
+            (pool, if pool == 0 { 0 } else { pool.saturating_add(slots) }),
+        ]);
+    }
+
     /// Looks at the mappings and tells what is new.
     pub fn look_at_mappings(&mut self, out: &mut Outlets<'_>) {
+        self.leave_out_ours();
         tell(&self.watch.look(Instant::now()), out);
     }
 
@@ -165,6 +179,7 @@ impl Study {
 
     fn read_buffer(&mut self, i: usize, out: &mut Outlets<'_>) {
         self.read_descriptions(out);
+        self.leave_out_ours();
         let buffer = &self.shared.control().buffers[i];
         let tid = buffer.tid.load(Relaxed);
         let regions = self.shared.regions();

@@ -25,6 +25,8 @@ const LATEST: Duration = Duration::from_secs(2);
 /// code (a description that lies in no known mapping) is looked up at once.
 pub struct Watch {
     pid: i32,
+    /// Memory of the probe, which is no mapping of the program: first address and end of each part.
+    ours: Vec<(u64, u64)>,
     mappings: Mappings,
     build_ids: HashMap<String, Vec<u8>>,
     stacks: Stacks,
@@ -48,6 +50,7 @@ impl Watch {
     pub fn new(pid: i32) -> Watch {
         Watch {
             pid,
+            ours: Vec::new(),
             mappings: Mappings::default(),
             build_ids: HashMap::new(),
             stacks: Stacks::default(),
@@ -58,6 +61,12 @@ impl Watch {
             image: image_of(pid),
             became: None,
         }
+    }
+
+    /// Tells where the probe's memory is now.
+    pub fn leave_out(&mut self, ours: impl IntoIterator<Item = (u64, u64)>) {
+        self.ours.clear();
+        self.ours.extend(ours.into_iter().filter(|(start, end)| start < end));
     }
 
     /// The program was replaced by another one, which is recorded too.
@@ -96,7 +105,8 @@ impl Watch {
         let text = String::from_utf8_lossy(&text);
         let its_own = |line: &&str| !line.contains(OURS);
         let mut news = Vec::new();
-        for mapping in text.lines().filter(its_own).filter_map(Mapping::parse) {
+        let all = text.lines().filter(its_own).filter_map(Mapping::parse);
+        for mapping in all.flat_map(|mapping| without(mapping, &self.ours)).collect::<Vec<_>>() {
             let Some(mapping) = self.mappings.add(mapping) else { continue };
             if mapping.is_file() && mapping.build_id.is_empty() {
                 let read = || image::build_id(self.pid, &mapping.name);
@@ -161,6 +171,24 @@ impl Watch {
     }
 }
 
+/// What is left of a mapping without these parts: the kernel makes one mapping of neighbours of the same kind.
+fn without(mapping: Mapping, parts: &[(u64, u64)]) -> Vec<Mapping> {
+    let mut left = vec![mapping];
+    for (start, end) in parts {
+        left = left
+            .into_iter()
+            .flat_map(|mapping| {
+                let below = Mapping { end: mapping.end.min(*start), ..mapping.clone() };
+                // Only nameless memory is cut, where offsets mean nothing.
+                let above = Mapping { start: mapping.start.max(*end), ..mapping };
+                [below, above]
+            })
+            .filter(|mapping| mapping.start < mapping.end)
+            .collect();
+    }
+    left
+}
+
 /// Wall time and time stamp since the start of the program.
 pub struct Clock {
     started: Instant,
@@ -220,5 +248,17 @@ mod tests {
         assert!(!watch.knows_code(&raw const watch as u64));
         assert!(cpu_time(pid) > Duration::ZERO);
         assert_eq!(cpu_time(i32::MAX - 7), Duration::ZERO);
+    }
+
+    #[test]
+    fn memory_of_the_probe_is_left_out() {
+        let mapping = Mapping::parse("1000-9000 rw-p 00000000 00:00 0").unwrap();
+        let left = |parts: &[(u64, u64)]| -> Vec<(u64, u64)> {
+            without(mapping.clone(), parts).iter().map(|m| (m.start, m.end)).collect()
+        };
+        assert_eq!(left(&[]), [(0x1000, 0x9000)]);
+        assert_eq!(left(&[(0x2000, 0x3000), (0x8000, 0xa000)]), [(0x1000, 0x2000), (0x3000, 0x8000)]);
+        assert_eq!(left(&[(0xa000, 0xb000), (0, 0x1000)]), [(0x1000, 0x9000)]);
+        assert_eq!(left(&[(0, 0x10000)]), []);
     }
 }

@@ -134,7 +134,10 @@ impl Subject {
         // A run that nobody observed is always the native one: that must not pass for transparency.
         match instructions(&outcome.summary) {
             None => Err(failure("no summary with a number of instructions was written".into())),
-            Some(0) if mode.records_always() => Err(failure("recorded nothing".into())),
+            // With few checks, a short program may not pass enough of them for a burst.
+            Some(0) if mode.records_always() && !options.iter().any(|o| o == "--checks") => {
+                Err(failure("recorded nothing".into()))
+            }
             some => Ok(some),
         }
     }

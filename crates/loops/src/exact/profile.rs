@@ -1,5 +1,6 @@
 //! The result: plain data that can be added up, moved to stable places and checked.
 
+use sonde_event::total;
 use std::collections::BTreeMap;
 
 /// Buckets of a histogram: 0, then 1, 2 to 3, 4 to 7, ...; the last one is open.
@@ -38,15 +39,15 @@ impl Spread {
         }
         self.least = if self.executions == 0 { other.least } else { self.least.min(other.least) };
         self.most = self.most.max(other.most);
-        self.executions += other.executions;
-        self.iterations += other.iterations;
+        self.executions = self.executions.saturating_add(other.executions);
+        self.iterations = self.iterations.saturating_add(other.iterations);
         for (mine, theirs) in self.buckets.iter_mut().zip(other.buckets) {
-            *mine += theirs;
+            *mine = mine.saturating_add(theirs);
         }
     }
 
     fn check(&self) -> Result<(), String> {
-        let counted: u64 = self.buckets.iter().sum();
+        let counted = total(self.buckets.iter().copied());
         let low = self.least.saturating_mul(self.executions);
         let high = self.most.saturating_mul(self.executions);
         if counted != self.executions {
@@ -120,7 +121,7 @@ impl LoopStats {
         self.latches.sort_unstable();
         self.latches.dedup();
         self.latches.truncate(LATCHES);
-        let end = (self.low + self.extent).max(other.low + other.extent);
+        let end = self.low.saturating_add(self.extent).max(other.low.saturating_add(other.extent));
         self.low = self.low.min(other.low);
         self.extent = end - self.low;
         self.body = self.body.max(other.body);
@@ -130,13 +131,13 @@ impl LoopStats {
         }
         self.guessed &= other.guessed;
         self.whole.merge(&other.whole);
-        self.passes += other.passes;
-        self.single += other.single;
-        self.cut.starts += other.cut.starts;
-        self.cut.ends += other.cut.ends;
-        self.cut.passes += other.cut.passes;
-        self.own += other.own;
-        self.inclusive += other.inclusive;
+        self.passes = self.passes.saturating_add(other.passes);
+        self.single = self.single.saturating_add(other.single);
+        self.cut.starts = self.cut.starts.saturating_add(other.cut.starts);
+        self.cut.ends = self.cut.ends.saturating_add(other.cut.ends);
+        self.cut.passes = self.cut.passes.saturating_add(other.cut.passes);
+        self.own = self.own.saturating_add(other.own);
+        self.inclusive = self.inclusive.saturating_add(other.inclusive);
         self.own_weight += other.own_weight;
         self.inclusive_weight += other.inclusive_weight;
     }
@@ -245,10 +246,10 @@ impl LoopsProfile {
     pub fn merge(&mut self, other: &LoopsProfile) {
         self.unite(other.loops.iter().cloned());
         self.irregular.regions = self.irregular.regions.max(other.irregular.regions);
-        self.irregular.executions += other.irregular.executions;
-        self.irregular.passes += other.irregular.passes;
-        self.instructions += other.instructions;
-        self.bursts += other.bursts;
+        self.irregular.executions = self.irregular.executions.saturating_add(other.irregular.executions);
+        self.irregular.passes = self.irregular.passes.saturating_add(other.irregular.passes);
+        self.instructions = self.instructions.saturating_add(other.instructions);
+        self.bursts = self.bursts.saturating_add(other.bursts);
         self.weight += other.weight;
         sonde_event::add_counts!(Doubts {
             gaps, unwound, lost, unplaced, overflows, beyond_blocks, beyond_threads, replaced
@@ -276,7 +277,7 @@ impl LoopsProfile {
         for l in &self.loops {
             l.check().map_err(|what| format!("loop {:#x}: {what}", l.header))?;
         }
-        let own: u64 = self.loops.iter().map(|l| l.own).sum();
+        let own = total(self.loops.iter().map(|l| l.own));
         if own > self.instructions {
             return Err(format!("loops have {own} own instructions of {}", self.instructions));
         }
