@@ -137,12 +137,11 @@ fn observe(
     Ok((Done { served, recorder }, setup))
 }
 
-/// The controller of `--rate`, or of the default if nothing was asked for.
+/// The controller of `--rate`, if it was asked for.
 fn pacer(recording: &Recording, options: &Options) -> Option<Pace> {
-    let Policy::Bursts { period, checks } = options.policy else { return None };
-    match recording.rate {
-        Some(rate) => Some(Pace::new(rate, period, checks)),
-        None => recording.has_default_pace().then(|| Pace::gentle(period, checks)),
+    match (recording.rate, options.policy) {
+        (Some(rate), Policy::Bursts { period, checks }) => Some(Pace::new(rate, period, checks)),
+        _ => None,
     }
 }
 
@@ -207,9 +206,7 @@ fn conclude(
         hot: [hot_code, hot_data],
         has_ranges: found.findings.is_some(),
         period: match options.policy {
-            Policy::Bursts { period, checks } if checks > 0 && args.recording.period.is_some() => {
-                Some(period)
-            }
+            Policy::Bursts { period, checks } if checks > 0 && args.recording.rate.is_none() => Some(period),
             _ => None,
         },
         sonde_cpu: sonde_launch::own_cpu_time(),

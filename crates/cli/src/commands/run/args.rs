@@ -213,8 +213,7 @@ pub struct Recording {
     #[arg(long, value_enum, default_value_t = LoaderName::Auto, help_heading = "Recording")]
     pub loader: LoaderName,
 
-    /// CPU time of a thread between bursts, such as 10ms or 500us [default: 10ms at first, up to 40ms if bursts take more
-    /// than 0.2 % of the CPU time]
+    /// CPU time of a thread between bursts, such as 10ms or 500us [default: 10ms]
     #[arg(long, value_name = "TIME", value_parser = parse_duration, help_heading = "Recording")]
     pub period: Option<Duration>,
 
@@ -402,11 +401,6 @@ impl Recording {
     pub fn checks_name(&self) -> Option<&'static str> {
         let counter = self.policy == PolicyName::Counter;
         self.checks.unwrap_or_default().name().filter(|_| counter)
-    }
-
-    /// Whether neither how often nor how long bursts are was asked for.
-    pub fn has_default_pace(&self) -> bool {
-        self.period.is_none() && self.burst.is_none() && self.rate.is_none()
     }
 
     /// What to record, as on the command line.

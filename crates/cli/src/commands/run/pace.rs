@@ -1,5 +1,4 @@
-//! Adapts how often and how long bursts are to the share of CPU time that they take: to the share that `--rate` asks for,
-//! or, if nothing was asked for, so that programs whose bursts are dear get fewer of them.
+//! `--rate`: adapts how often and how long bursts are to the share of CPU time that they take.
 //!
 //! The share that is steered is CPU time spent in bursts, translation included, over all CPU time of the program: that
 //! is what recording costs at most, and it can be measured everywhere. The gap is adapted first; when it reaches its
@@ -7,27 +6,12 @@
 
 use std::time::Duration;
 
-/// Bounds of what is adapted.
-#[derive(Clone, Copy)]
-struct Bounds {
-    /// Of the mean gap in seconds.
-    shortest: f64,
-    longest: f64,
-    /// Of the length in checks.
-    fewest: f64,
-    most: f64,
-    /// Bursts before anything is adapted.
-    first: f64,
-}
-
-/// More often is little but signals; more seldom sees too little of a short run.
-const RATE: Bounds = Bounds { shortest: 0.002, longest: 0.2, fewest: 50.0, most: 1e6, first: 1.0 };
-/// The share that is kept if nothing was asked for: recording it, reading it and the triggers together cost some percent
-/// (bench/results/overhead.md).
-const GENTLE: f64 = 0.002;
-/// By how much periods may grow then, and the bursts that even a short run gets before.
-const GENTLE_FACTOR: f64 = 4.0;
-const GENTLE_FIRST: f64 = 50.0;
+/// Bounds of the mean gap. More often is little but signals; more seldom sees too little of a short run.
+const SHORTEST: f64 = 0.002;
+const LONGEST: f64 = 0.2;
+/// Bounds of the length in checks.
+const FEWEST: f64 = 50.0;
+const MOST: f64 = 1e6;
 /// How much of what was measured before is kept at each step: bursts differ a lot in length.
 const MEMORY: f64 = 0.8;
 
@@ -45,7 +29,6 @@ pub struct Measured {
 /// Steers towards a share.
 pub struct Pace {
     rate: f64,
-    bounds: Bounds,
     period: f64,
     checks: f64,
     last: Measured,
@@ -53,23 +36,10 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// Keeps a rate, starting with these settings.
+    /// Starts with these settings.
     pub fn new(rate: f64, period: Duration, checks: u64) -> Pace {
-        Pace::within(RATE, rate, period, checks)
-    }
-
-    /// Makes bursts of this length, this often at most, and up to a few times more seldom if that costs too much.
-    pub fn gentle(period: Duration, checks: u64) -> Pace {
-        let shortest = period.as_secs_f64();
-        let (longest, checks_only) = (shortest * GENTLE_FACTOR, checks as f64);
-        let bounds =
-            Bounds { shortest, longest, fewest: checks_only, most: checks_only, first: GENTLE_FIRST };
-        Pace::within(bounds, GENTLE, period, checks)
-    }
-
-    fn within(bounds: Bounds, rate: f64, period: Duration, checks: u64) -> Pace {
         let none = Measured::default();
-        Pace { rate, bounds, period: period.as_secs_f64(), checks: checks as f64, last: none, recent: none }
+        Pace { rate, period: period.as_secs_f64(), checks: checks as f64, last: none, recent: none }
     }
 
     /// Takes new measurements; returns settings if they changed.
@@ -81,7 +51,7 @@ impl Pace {
             bursts: fresh(now.bursts, self.last.bursts, self.recent.bursts),
         };
         self.last = now;
-        if self.recent.cpu <= 0.0 || self.recent.bursts < 1.0 || now.bursts < self.bounds.first {
+        if self.recent.cpu <= 0.0 || self.recent.bursts < 1.0 {
             return None;
         }
         let each = self.recent.in_bursts / self.recent.bursts;
@@ -99,13 +69,12 @@ impl Pace {
     }
 
     fn adapt(&mut self, each: f64, wanted: f64) {
-        let Bounds { shortest, longest, fewest, most, .. } = self.bounds;
-        let bounded = wanted.clamp(shortest, longest);
+        let bounded = wanted.clamp(SHORTEST, LONGEST);
         // Half the way each time: measurements lag behind.
         self.period = (self.period * bounded).sqrt();
-        if each > 0.0 && !(shortest..=longest).contains(&wanted) {
+        if each > 0.0 && !(SHORTEST..=LONGEST).contains(&wanted) {
             let factor = (bounded / wanted).sqrt().clamp(0.5, 2.0);
-            self.checks = (self.checks * factor).clamp(fewest, most);
+            self.checks = (self.checks * factor).clamp(FEWEST, MOST);
         }
     }
 }
@@ -144,24 +113,6 @@ mod tests {
                 }
             }
         }
-    }
-
-    #[test]
-    fn what_was_not_asked_for_stays_within_bounds() {
-        let mut pace = Pace::gentle(Duration::from_millis(10), 1000);
-        let mut now = Measured { cpu: 0.4, in_bursts: 0.04, bursts: 40.0 };
-        assert_eq!(pace.step(now), None, "a short run gets its bursts");
-        for (each, expected) in [(1e-3, 0.04), (4e-5, 0.02), (1e-6, 0.01)] {
-            let mut period = 0.0;
-            for _ in 0..100 {
-                now.cpu += 0.1;
-                now.bursts += 0.1 / pace.period;
-                now.in_bursts += 0.1 / pace.period * each;
-                period = pace.step(now).map_or(0.0, |(period, _)| period.as_secs_f64());
-            }
-            assert!((period / expected - 1.0).abs() < 0.05, "{each}: {period}");
-        }
-        assert_eq!(pace.checks, 1000.0);
     }
 
     #[test]
