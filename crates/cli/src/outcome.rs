@@ -3,7 +3,7 @@
 //! that read a trace end with 3 if its file ends early or is damaged; what is readable was given. Commands that run a program end as it
 //! ended, or like a shell that could not start it: 127 not found, 126 not runnable.
 
-use std::io;
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -119,7 +119,8 @@ pub fn exit_code(outcome: anyhow::Result<()>) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let unwritten = unwritten.is_some();
-    eprintln!("sonde: {error:#}");
+    // Nobody can be told that nobody can be told.
+    let _ = writeln!(io::stderr(), "sonde: {error:#}");
     if let Some(cause) = error.downcast_ref::<CannotRun>() {
         return ExitCode::from(cause.status());
     }

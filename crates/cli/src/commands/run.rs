@@ -219,7 +219,11 @@ fn conclude(
 fn tell(args: &Args, options: &Options, facts: &Facts, totals: &Totals) -> Result<()> {
     let mut err = BufWriter::new(io::stderr().lock());
     match args.json.as_deref() {
-        Some(path) if path == Path::new("-") => return write_json(&mut err, facts).map_err(unwritten),
+        // A standard error that takes nothing must not hide how the program ended.
+        Some(path) if path == Path::new("-") => {
+            let _ = write_json(&mut err, facts);
+            return Ok(());
+        }
         Some(path) => {
             let file = File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
             write_json(&mut BufWriter::new(file), facts).map_err(unwritten)?;
@@ -229,8 +233,7 @@ fn tell(args: &Args, options: &Options, facts: &Facts, totals: &Totals) -> Resul
     if !args.quiet {
         let style = style(12, io::stderr().is_terminal());
         let advice = advice::advice(facts, options.policy);
-        report::write(&mut err, facts, totals, advice.as_deref(), style).map_err(unwritten)?;
-        err.flush().map_err(unwritten)?;
+        let _ = report::write(&mut err, facts, totals, advice.as_deref(), style).and_then(|()| err.flush());
     }
     Ok(())
 }
