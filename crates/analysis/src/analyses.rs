@@ -40,11 +40,6 @@ impl Analyses {
         self.summaries.counts()
     }
 
-    /// The handle by which the time that bursts stand for can be changed, if they have one.
-    pub fn burst_time(&self) -> Option<BurstTime> {
-        self.burst_time.clone()
-    }
-
     /// Bytes used.
     pub fn memory_bytes(&self) -> usize {
         self.summaries.memory_bytes()
@@ -93,10 +88,19 @@ impl Reader for Analyses {
     }
 
     fn end(&mut self, end: &End) {
-        if let (Some(calls), Some(time)) = (&mut self.calls, &self.burst_time) {
-            calls.set_burst_weight(Some(time.picoseconds()));
-        }
         self.all().end(end);
+    }
+
+    fn pace(&mut self, tid: i32, period_ns: u64) {
+        let Some(all) = self.burst_time.as_ref().map(BurstTime::picoseconds) else { return };
+        let own = period_ns.saturating_mul(1000);
+        self.summaries.pace(tid, period_ns);
+        if let Some(calls) = &mut self.calls {
+            calls.weigh_burst(tid, own);
+        }
+        if let Some(loops) = &mut self.loops {
+            loops.weigh_burst(tid, own as f64 / all.max(1) as f64);
+        }
     }
 
     fn syscall(&mut self, syscall: &Syscall) {

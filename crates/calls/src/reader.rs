@@ -42,6 +42,8 @@ struct Burst {
     thread: Thread,
     deeds: Vec<Deed>,
     instructions: u64,
+    /// What it stands for, if it is not what all do.
+    weight: Option<u64>,
 }
 
 /// Follows calls and returns.
@@ -73,9 +75,9 @@ impl CallsReader {
         }
     }
 
-    /// What bursts that end from now on stand for.
-    pub fn set_burst_weight(&mut self, weight: Option<u64>) {
-        self.burst_weight = weight;
+    /// What the burst stands for that a thread is in.
+    pub fn weigh_burst(&mut self, tid: i32, weight: u64) {
+        self.turn_to(tid).weight = Some(weight);
     }
 
     /// Bytes used.
@@ -152,7 +154,11 @@ impl CallsReader {
         let burst = self.turn_to(tid);
         let instructions = std::mem::take(&mut burst.instructions);
         let mut deeds = std::mem::take(&mut burst.deeds);
-        let weight = self.burst_weight.map_or(1, |weight| (weight / instructions.max(1)).max(1));
+        let own = burst.weight;
+        let weight = self
+            .burst_weight
+            .map(|all| own.unwrap_or(all))
+            .map_or(1, |weight| (weight / instructions.max(1)).max(1));
         deeds.drain(..).for_each(|deed| self.go_through(deed, weight));
         self.turn_to(tid).deeds = deeds;
     }
@@ -211,7 +217,8 @@ impl Reader for CallsReader {
     fn begin(&mut self, begin: &Begin) {
         self.settle(begin.tid);
         let context = self.kept.contexts.enter(ROOT, begin.pc, true);
-        self.turn_to(begin.tid).thread = Thread::at(context);
+        let burst = self.turn_to(begin.tid);
+        (burst.thread, burst.weight) = (Thread::at(context), None);
         self.kept.totals.bursts += 1;
     }
 

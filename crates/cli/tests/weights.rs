@@ -27,6 +27,11 @@ fn loops_of_equal_time_have_equal_shares() {
     let (tight, unrolled) = (share(&bursts, "tight_loop"), share(&bursts, "unrolled_loop"));
     assert!((tight - 0.5).abs() < allowed && (unrolled - 0.5).abs() < allowed, "{tight} {unrolled} of {n}");
     assert_eq!(bursts["unit"], "picoseconds");
+    // The same where the period is adapted: each burst then stands for the time since the one before.
+    let (_, adapted) = bench.report(&["--rate", "1%"], &command);
+    let n = adapted["bursts"].as_f64().unwrap();
+    let tight = share(&adapted, "tight_loop");
+    assert!(n > 20.0 && (tight - 0.5).abs() < 6.0 * 0.5 / n.sqrt(), "{tight} of {n}: {adapted}");
     // Counted as they were recorded, the same bursts would say 5 instructions of one for 130 of the other.
     let (_, counted) = bench.report(&["--policy", "counter", "--burst", "1000000:1000"], &[command[0], "10"]);
     assert_eq!(counted["unit"], "events");

@@ -105,6 +105,9 @@ extern "C" fn on_trigger(sig: i32, info: *mut signal::Info, uc: *mut Context) {
     }
 }
 
+/// A burst stands for at most so many periods: what is longer is not a gap between two bursts of a thread.
+const MOST_PERIODS: u64 = 50;
+
 impl Engine {
     /// The context of a thread, made if needed.
     pub fn thread_of(&self, tid: i32) -> Option<&'static mut Thread> {
@@ -227,10 +230,19 @@ impl Engine {
         thread.version = RECORDING;
         thread.fs_base = process::fs_base() as u64;
         thread.began = tsc();
-        thread.began_cpu = self.cpu_clock();
+        let before = core::mem::replace(&mut thread.began_cpu, self.cpu_clock());
         let begin = [thread.tid.load(Relaxed) as u64, thread.began, thread.fs_base, pc];
         if !self.mark(thread, Kind::Begin, &begin, self.is_resident()) {
             return Err(Counter::SkippedBuffers);
+        }
+        // What a burst stands for goes with it: whoever reads does so later, when the pace may be another one. It is the time
+        // since the last one, which may be much longer than was asked for: triggers are as coarse as the kernel's tick. If
+        // the context was another thread's until now, that is not known.
+        let pace = self.control().period_now.load(Relaxed);
+        if pace != 0 {
+            let since = thread.began_cpu.wrapping_sub(before);
+            let known = before != 0 && since < pace.saturating_mul(MOST_PERIODS);
+            self.mark(thread, Kind::Pace, &[if known { since } else { pace }], self.is_resident());
         }
         self.active.fetch_add(1, AcqRel);
         self.hold_faults();

@@ -136,6 +136,10 @@ impl Decoder {
                 let cause = Cause::ALL.get(cause as usize).copied().unwrap_or(Cause::Stop);
                 reader.end(&End { tid: cursor.tid, time, cause, pc });
             }
+            Kind::Pace => {
+                let [period_ns] = *body else { return Err(short()) };
+                reader.pace(cursor.tid, period_ns);
+            }
             Kind::FsBase => {
                 let [base] = *body else { return Err(short()) };
                 cursor.fs_base = base;

@@ -60,6 +60,9 @@ pub struct Signal {
 pub trait Reader {
     /// A burst begins.
     fn begin(&mut self, _begin: &Begin) {}
+    /// The burst of a thread that has just begun stands for this much CPU time, in nanoseconds; told where that changes
+    /// during a run.
+    fn pace(&mut self, _tid: i32, _period_ns: u64) {}
     /// A path was executed.
     fn run(&mut self, _run: &Run<'_>) {}
     /// A burst ends.

@@ -28,6 +28,9 @@ impl<R: Reader + ?Sized> Reader for &mut R {
     fn unwatched(&mut self) -> Option<Unwatched<'_>> {
         (**self).unwatched()
     }
+    fn pace(&mut self, tid: i32, period_ns: u64) {
+        (**self).pace(tid, period_ns);
+    }
     fn gap(&mut self) {
         (**self).gap();
     }
@@ -67,6 +70,10 @@ impl<A: Reader, B: Reader> Reader for (A, B) {
             Some(loads) => Some(loads),
             None => self.1.unwatched(),
         }
+    }
+    fn pace(&mut self, tid: i32, period_ns: u64) {
+        self.0.pace(tid, period_ns);
+        self.1.pace(tid, period_ns);
     }
     fn gap(&mut self) {
         self.0.gap();
@@ -111,6 +118,11 @@ impl<R: Reader> Reader for Option<R> {
     fn unwatched(&mut self) -> Option<Unwatched<'_>> {
         self.as_mut()?.unwatched()
     }
+    fn pace(&mut self, tid: i32, period_ns: u64) {
+        if let Some(reader) = self {
+            reader.pace(tid, period_ns);
+        }
+    }
     fn gap(&mut self) {
         if let Some(reader) = self {
             reader.gap();
@@ -142,6 +154,9 @@ impl<R: Reader> Reader for [R] {
     }
     fn unwatched(&mut self) -> Option<Unwatched<'_>> {
         self.iter_mut().find_map(R::unwatched)
+    }
+    fn pace(&mut self, tid: i32, period_ns: u64) {
+        self.iter_mut().for_each(|reader| reader.pace(tid, period_ns));
     }
     fn gap(&mut self) {
         self.iter_mut().for_each(R::gap);

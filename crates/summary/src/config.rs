@@ -4,8 +4,6 @@ use crate::batch::{BATCH, Event};
 use crate::error::SummaryError;
 use crate::kind::Kind;
 use crate::what::What;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// Parameters of [`crate::Summaries`].
@@ -38,27 +36,19 @@ impl Default for Config {
     }
 }
 
-/// The CPU time that a burst stands for: the period in force, which may be changed from outside while a run goes on.
+/// The CPU time that a burst stands for, unless the stream says otherwise ([`sonde_event::Reader::pace`]): the period.
 #[derive(Clone, Debug)]
-pub struct BurstTime(Arc<AtomicU64>);
+pub struct BurstTime(u64);
 
 impl BurstTime {
     /// This period.
     pub fn new(period: Duration) -> BurstTime {
-        let time = BurstTime(Arc::new(AtomicU64::new(0)));
-        time.set(period);
-        time
+        BurstTime(u64::try_from(period.as_nanos()).unwrap_or(u64::MAX).saturating_mul(1000))
     }
 
-    /// Bursts that end from now on stand for this much.
-    pub fn set(&self, period: Duration) {
-        let picoseconds = u64::try_from(period.as_nanos()).unwrap_or(u64::MAX).saturating_mul(1000);
-        self.0.store(picoseconds, Ordering::Relaxed);
-    }
-
-    /// What a burst that ends now stands for.
+    /// What a burst stands for.
     pub fn picoseconds(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
+        self.0
     }
 }
 
@@ -127,7 +117,6 @@ mod tests {
     fn a_period_is_counted_in_picoseconds() {
         let time = BurstTime::new(Duration::from_millis(10));
         assert_eq!(time.picoseconds(), 10_000_000_000);
-        time.set(Duration::MAX);
-        assert_eq!(time.picoseconds(), u64::MAX);
+        assert_eq!(BurstTime::new(Duration::MAX).picoseconds(), u64::MAX);
     }
 }

@@ -9,6 +9,8 @@ const PASSES: usize = 1 << 14;
 #[derive(Default)]
 pub(crate) struct Open {
     pub instructions: u64,
+    /// What the burst stands for, if it is not what all do.
+    pub picoseconds: Option<u64>,
     pub batch: Batch,
     /// Exits and how often they were taken, in the order of the log or put together.
     passes: Vec<(u32, u32)>,
@@ -25,6 +27,7 @@ impl Open {
     /// A burst begins; memory of an older one is used again.
     pub fn restart(&mut self) {
         self.instructions = 0;
+        self.picoseconds = None;
         self.batch.clear();
         self.passes.clear();
         self.passes_limit = PASSES;

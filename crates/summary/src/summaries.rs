@@ -87,11 +87,6 @@ impl Summaries {
         self.count.counts
     }
 
-    /// The handle by which the time that bursts stand for can be changed, if they have one.
-    pub fn burst_time(&self) -> Option<BurstTime> {
-        self.config.burst_time.clone()
-    }
-
     /// The place of an address, as far as the mappings seen so far tell.
     pub fn place(&mut self, address: u64) -> u64 {
         self.places.place(address).0
@@ -189,6 +184,7 @@ impl Summaries {
     /// A burst is over: its time is divided among what it recorded.
     fn close(&mut self, mut open: Open) {
         let time = self.config.burst_time.as_ref().map_or(0, BurstTime::picoseconds);
+        let time = open.picoseconds.unwrap_or(time);
         let weight = self.bursts.weigh(time, open.instructions);
         for (exit, times) in open.passes() {
             self.code.add(*exit, u64::from(*times), weight);
@@ -271,6 +267,12 @@ impl Reader for Summaries {
             // An older burst of the thread whose end was lost.
             self.end_burst(begin.tid);
             self.turn_to(begin.tid);
+        }
+    }
+
+    fn pace(&mut self, tid: i32, period_ns: u64) {
+        if self.config.burst_time.is_some() {
+            self.turn_to(tid).picoseconds = Some(period_ns.saturating_mul(1000));
         }
     }
 

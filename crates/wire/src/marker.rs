@@ -22,12 +22,14 @@ pub enum Kind {
     Syscall = 5,
     /// A signal handler begins: signal, pc interrupted.
     Signal = 6,
+    /// Right behind a begin, where the period changes during a run: CPU time that the burst stands for, in nanoseconds.
+    Pace = 7,
 }
 
 impl Kind {
     /// The kind with this code.
     pub fn from_code(code: u8) -> Option<Kind> {
-        [Kind::Begin, Kind::End, Kind::Partial, Kind::FsBase, Kind::Syscall, Kind::Signal]
+        [Kind::Begin, Kind::End, Kind::Partial, Kind::FsBase, Kind::Syscall, Kind::Signal, Kind::Pace]
             .into_iter()
             .find(|k| *k as u8 == code)
     }

@@ -47,10 +47,10 @@ pub fn run(args: &Args) -> Result<()> {
         _ => None,
     };
     let mut seen = Seen::new(args, &options, burst_time.clone())?;
-    let mut processes = Processes::new(args, &options, burst_time.clone());
+    let mut processes = Processes::new(args, &options, burst_time);
     // Before the program runs: it must not have run in vain because the file cannot be made.
     args.output.as_deref().map(sonde_profile::try_to_write).transpose()?;
-    let mut watching = Watching { quiet: args.quiet, burst_time, line: Some(Line::new()) };
+    let mut watching = Watching { quiet: args.quiet, line: Some(Line::new()) };
     let parts = args.follow.then_some(&mut processes as &mut dyn Parts);
     let outlets = Outlets { reader: seen.reader(), parts, tap: None };
     let started = SystemTime::now();
@@ -92,8 +92,6 @@ fn find(command: &CommandLine) -> Result<Program> {
 #[derive(Default)]
 struct Watching {
     quiet: bool,
-    /// To be told when the period changes.
-    burst_time: Option<BurstTime>,
     line: Option<Line>,
 }
 
@@ -128,7 +126,7 @@ fn observe(
     let mut tick = |session: &mut Session| {
         progress.show(session);
         watching.line.iter_mut().for_each(|line| line.look(session));
-        adapt(session, pace.as_mut(), watching.burst_time.as_ref());
+        adapt(session, pace.as_mut());
     };
     let reader = outlets.reader.map(|reader| reader as &mut dyn Reader);
     let parts = outlets.parts.map(|parts| parts as &mut dyn Parts);
@@ -145,7 +143,7 @@ fn pacer(recording: &Recording, options: &Options) -> Option<Pace> {
     }
 }
 
-fn adapt(session: &mut Session, pace: Option<&mut Pace>, burst_time: Option<&BurstTime>) {
+fn adapt(session: &mut Session, pace: Option<&mut Pace>) {
     let Some(pace) = pace else { return };
     let measured = Measured {
         cpu: session.cpu_time().as_secs_f64(),
@@ -154,8 +152,6 @@ fn adapt(session: &mut Session, pace: Option<&mut Pace>, burst_time: Option<&Bur
     };
     if let Some((period, checks)) = pace.step(measured) {
         session.set_pace(period, checks);
-        // Bursts that end from now on stand for the new period, nearly: the next one was begun by the old one.
-        burst_time.into_iter().for_each(|time| time.set(period));
     }
 }
 

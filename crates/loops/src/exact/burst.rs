@@ -76,6 +76,8 @@ impl<K: Ord + Copy> Notes<K> {
 /// What a thread did in the burst that it is in.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Burst {
+    /// What it weighs more than others: nothing, as a rule.
+    pub more: f64,
     /// Ways run, and how often.
     pub passes: Notes<Pass>,
     /// Loops left, by header: instructions in them.
@@ -101,14 +103,15 @@ pub(super) struct Weights {
 impl Weights {
     /// Takes a burst of so many instructions, and leaves it empty.
     pub fn add(&mut self, burst: &mut Burst, insns: u64) {
+        let each = (1.0 + burst.more) / insns as f64;
         for (pass, n) in burst.passes.take() {
-            *self.passes.entry(pass).or_default() += n as f64 / insns as f64;
+            *self.passes.entry(pass).or_default() += n as f64 * each;
         }
         for (node, n) in burst.inclusive.take() {
-            *self.inclusive.entry(node).or_default() += n as f64 / insns as f64;
+            *self.inclusive.entry(node).or_default() += n as f64 * each;
         }
         for (node, n) in burst.called.take() {
-            *self.called.entry(node).or_default() += n as f64 / insns as f64;
+            *self.called.entry(node).or_default() += n as f64 * each;
         }
     }
 

@@ -40,6 +40,8 @@ pub struct ExactReader {
     return_sites: FxHashSet<u64>,
     instructions: u64,
     bursts: u64,
+    /// What bursts weigh that weigh more or less than one, beyond that.
+    more_weight: f64,
     /// Instructions at which the loops are to be looked for again; never, if nothing new was seen.
     look_at: u64,
     looked_at: u64,
@@ -71,6 +73,7 @@ impl ExactReader {
             return_sites: FxHashSet::default(),
             instructions: 0,
             bursts: 0,
+            more_weight: 0.0,
             look_at: u64::MAX,
             looked_at: 0,
             doubts: Doubts::default(),
@@ -207,6 +210,15 @@ impl ExactReader {
         self.weights.add(&mut self.threads[index].burst, insns);
     }
 
+    /// The burst that a thread is in weighs so many times what others do.
+    pub fn weigh_burst(&mut self, tid: i32, weight: f64) {
+        let more = weight - 1.0;
+        self.more_weight += more;
+        if let Some(index) = self.thread(tid) {
+            self.threads[index].burst.more = more;
+        }
+    }
+
     /// The profile of all that was read; `catalog` is that of the stream.
     pub fn finish(mut self, catalog: &Catalog) -> LoopsProfile {
         self.look();
@@ -246,7 +258,7 @@ impl ExactReader {
             irregular,
             instructions: self.instructions,
             bursts: self.bursts,
-            weight: if weighted { self.bursts as f64 } else { self.instructions as f64 },
+            weight: if weighted { self.bursts as f64 + self.more_weight } else { self.instructions as f64 },
             doubts: self.doubts,
         }
     }
@@ -257,6 +269,7 @@ impl Reader for ExactReader {
         self.bursts += 1;
         if let Some(index) = self.thread(begin.tid) {
             self.cut(index);
+            self.threads[index].burst.more = 0.0;
         }
     }
 
