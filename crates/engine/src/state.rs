@@ -98,6 +98,7 @@ impl Engine {
         thread.active.store(0, Ordering::Relaxed);
         thread.inside.store(0, Ordering::Relaxed);
         thread.has_timer = 0;
+        thread.began_cpu = 0;
         thread.held.info[0] = 0;
         thread.blocked_faults = 0;
         thread.stepping = 0;

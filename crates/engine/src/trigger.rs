@@ -105,9 +105,6 @@ extern "C" fn on_trigger(sig: i32, info: *mut signal::Info, uc: *mut Context) {
     }
 }
 
-/// A burst stands for at most so many periods: what is longer is not a gap between two bursts of a thread.
-const MOST_PERIODS: u64 = 50;
-
 impl Engine {
     /// The context of a thread, made if needed.
     pub fn thread_of(&self, tid: i32) -> Option<&'static mut Thread> {
@@ -236,13 +233,12 @@ impl Engine {
             return Err(Counter::SkippedBuffers);
         }
         // What a burst stands for goes with it: whoever reads does so later, when the pace may be another one. It is the time
-        // since the last one, which may be much longer than was asked for: triggers are as coarse as the kernel's tick. If
-        // the context was another thread's until now, that is not known.
+        // since the last one of this thread, which can be many times what was asked for: triggers are as coarse as the
+        // kernel's tick, and Sonde may be busy with what was recorded.
         let pace = self.control().period_now.load(Relaxed);
         if pace != 0 {
             let since = thread.began_cpu.wrapping_sub(before);
-            let known = before != 0 && since < pace.saturating_mul(MOST_PERIODS);
-            self.mark(thread, Kind::Pace, &[if known { since } else { pace }], self.is_resident());
+            self.mark(thread, Kind::Pace, &[if before != 0 { since } else { pace }], self.is_resident());
         }
         self.active.fetch_add(1, AcqRel);
         self.hold_faults();
