@@ -53,3 +53,37 @@ fn short_programs_are_named_from_end_to_end() {
         assert!(unplaced * 100 < all, "{unplaced} of {all}");
     }
 }
+
+/// Three times as many loads of one variable as stores to another: totals per object say so.
+#[test]
+fn totals_per_object_are_those_of_the_program() {
+    let bench = Bench::new();
+    let source = "\
+        volatile int read_only[700], written[700];\n\
+        int main(void) {\n\
+            for (int i = 0; i < 60000; i++) {\n\
+                int at = i % 700;\n\
+                written[at] = read_only[at] + read_only[699 - at] + read_only[0];\n\
+            }\n\
+            return 0;\n\
+        }\n";
+    let program = bench.compile("objects", source, &["-O1", "-g"]);
+    bench.sonde(&["run", "--quiet", "--policy", "always", "-o", "p", program.to_str().unwrap()]).good();
+    let report = bench.sonde(&["report", "--json", "p"]).good();
+    let report: Value = serde_json::from_slice(&report.out).unwrap();
+    let objects = report["data"]["objects"].as_array().unwrap();
+    let of = |name: &str, what: &str| {
+        let object = objects.iter().find(|o| o["name"] == format!("objects:.bss {name}"));
+        let object = object.unwrap_or_else(|| panic!("{name}: {objects:#?}"));
+        (object[what]["weight"].as_f64().unwrap(), object[what]["share_at_most"].as_f64().unwrap())
+    };
+    let (loads, _) = of("read_only", "loads");
+    let (stores, at_most) = of("written", "stores");
+    assert!((loads / 180_000.0 - 1.0).abs() < 0.02 && loads <= 180_000.0, "{loads}");
+    assert!((stores / 60_000.0 - 1.0).abs() < 0.02 && stores <= 60_000.0, "{stores}");
+    let all = report["totals"]["stores"].as_f64().unwrap();
+    assert!(at_most * all >= 60_000.0 - 1.0, "{at_most} of {all}");
+    assert_eq!((of("read_only", "stores").0, of("written", "loads").0), (0.0, 0.0));
+    let shown = bench.sonde(&["report", "p"]).good().text();
+    assert!(shown.contains("data objects") && shown.contains("objects:.bss read_only, 2.7 KiB"), "{shown}");
+}

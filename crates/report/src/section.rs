@@ -9,6 +9,8 @@ pub enum Section {
     Runs,
     /// Functions by weight.
     Functions,
+    /// Totals per data object.
+    Data,
     /// A tree.
     Ranges(Kind),
     /// Hot methods, call pairs and code regions.
@@ -34,7 +36,7 @@ pub enum Section {
 impl Section {
     /// All sections, in the order in which they are shown.
     pub fn all() -> Vec<Section> {
-        let first = [Section::Runs, Section::Functions];
+        let first = [Section::Runs, Section::Functions, Section::Data];
         let last = [
             Section::Calls,
             Section::Contexts,
@@ -54,6 +56,7 @@ impl Section {
         match self {
             Section::Runs => "runs",
             Section::Functions => "functions",
+            Section::Data => "data",
             Section::Ranges(kind) => kind.name(),
             Section::Calls => "calls",
             Section::Contexts => "contexts",

@@ -3,6 +3,7 @@
 mod calls;
 mod lists;
 mod loops;
+mod objects;
 mod streams;
 mod tree;
 
@@ -37,6 +38,7 @@ pub fn write(out: &mut impl Write, report: &Report, sections: &[Section], style:
         match section {
             Section::Runs => lists::runs(out, report, style)?,
             Section::Functions => lists::functions(out, report, style)?,
+            Section::Data => objects::objects(out, report, style)?,
             Section::Ranges(kind) => {
                 if let Some(view) = report.ranges.iter().find(|view| view.kind == kind.name()) {
                     tree::ranges(out, report, view, *kind, style)?;

@@ -5,6 +5,7 @@ mod functions;
 mod loops;
 mod map;
 mod missing;
+mod objects;
 mod ranges;
 mod streams;
 mod values;
@@ -21,6 +22,7 @@ pub use functions::FunctionView;
 pub use loops::{LoopView, LoopsView};
 pub use map::{MapRow, MapView};
 pub use missing::{CacheView, Missed};
+pub use objects::{ObjectShare, ObjectView, ObjectsView};
 pub use ranges::{HotView, InlinedView, RangesView, SideView, WidthView};
 pub use streams::{StreamView, StreamsView};
 pub use values::{LoadView, ValueView, ValuesView};
@@ -87,6 +89,8 @@ pub struct Report {
     pub totals: Totals,
     /// Functions, heaviest first.
     pub functions: Vec<FunctionView>,
+    /// Totals per data object; null if no addresses were kept.
+    pub data: Option<ObjectsView>,
     /// The trees.
     pub ranges: Vec<RangesView>,
     /// Calls.
@@ -129,6 +133,7 @@ pub fn report(subject: &Subject<'_>, symbols: &mut Symbols, options: &Options) -
             repetitions: subject.counts.repetitions,
         },
         functions: functions::view(subject, &mut namer),
+        data: objects::view(subject, &mut namer),
         ranges: subject.ranges.iter().map(|r| ranges::view(subject, r, &mut namer, options)).collect(),
         calls: subject.calls.map(|calls| calls::view(subject, calls, &mut namer, options)),
         loops: subject.loops.map(|profile| loops::view(subject, profile, &mut namer, options)),

@@ -313,6 +313,69 @@ fn the_heading_says_what_shares_are_of() {
     assert!(joined.contains("1.25 of 1.50 s were in user code, the kernel is in no share"), "{functions}");
 }
 
+/// Two variables of a module, what lies beside them, and the heap: exact totals lie within the bounds, coarse trees too.
+#[test]
+fn totals_of_objects_hold_the_truth() {
+    let built = Built::new();
+    let mut state = 7u64;
+    let mut random = |below: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % below
+    };
+    for eps in [0.1, 0.01, 0.001] {
+        let mut kept = kept(&built, Unit::Events);
+        let (module, heap) = (1, 2);
+        let starts = [built.at("table").0, built.at("other").0, built.at("_IO_stdin_used").0];
+        let name = ["table", "other", "_IO_stdin_used"];
+        let mut exact: std::collections::BTreeMap<(&str, bool), u64> = Default::default();
+        let mut trees = [(); 2].map(|()| Tree::<u64>::new(Config::new().eps(eps)).unwrap());
+        for _ in 0..30_000 {
+            let which = [0, 0, 0, 1, 2, 3][random(6) as usize];
+            let store = random(4) == 0;
+            let place = match which {
+                3 => Place::new(heap, 0x1000 + random(1 << 20)),
+                2 => Place::new(module, starts[2] + random(4)),
+                variable => Place::new(module, starts[variable] + random(4000)),
+            };
+            trees[usize::from(store)].add_weighted(place.0, 1);
+            *exact.entry((name.get(which).copied().unwrap_or("heap"), store)).or_default() += 1;
+        }
+        let [loads, stores] = trees.map(|mut tree| Trees::One(tree.snapshot()));
+        let of = |kind, tree| Ranges { kind, unit: Unit::Events, events: 30_000, tree };
+        kept.ranges = vec![of(Kind::LoadAddresses, loads), of(Kind::StoreAddresses, stores)];
+        let report = kept.report();
+        let data = report.data.as_ref().unwrap();
+        let all =
+            |store: bool| exact.iter().filter(|(key, _)| key.1 == store).map(|(_, n)| *n).sum::<u64>() as f64;
+        for ((name, store), count) in &exact {
+            let row = data.objects.iter().find(|o| o.name.ends_with(name)).expect(name);
+            let share = if *store { row.stores } else { row.loads }.unwrap();
+            let truth = *count as f64 / all(*store);
+            assert!(
+                share.share <= truth + 1e-9 && truth <= share.share_at_most + 1e-9,
+                "{name} {share:?} {truth}"
+            );
+            assert!(share.share_at_most - share.share < 4.0 * eps, "{name} {share:?} at {eps}");
+        }
+        let sum: f64 = data.objects.iter().map(|o| o.both.share).sum();
+        assert!((sum + data.in_several - 1.0).abs() < 1e-9, "nothing is lost: {sum} {}", data.in_several);
+        let table = data.objects.iter().find(|o| o.variable.as_deref() == Some("table")).unwrap();
+        assert_eq!(
+            (table.bytes, table.section.as_deref(), table.kind),
+            (Some(4000), Some(".bss"), "variable")
+        );
+    }
+}
+
+#[test]
+fn totals_of_objects_are_shown() {
+    let report = kept(&Built::new(), Unit::Events).report();
+    let text = text(&report, &[Section::Data], 100);
+    let table = text.lines().find(|line| line.ends_with("program:.bss table, 3.9 KiB")).expect(&text);
+    assert!(table.contains("80.0 %") && table.contains(" 800 ") && table.contains(" - "), "{text}");
+    assert!(text.lines().any(|line| line.contains("20.0 %") && line.ends_with("  heap")), "{text}");
+}
+
 #[test]
 fn what_was_not_seen_whole_has_no_average() {
     let built = Built::new();

@@ -16,12 +16,14 @@
 #![forbid(unsafe_code)]
 
 mod debug_file;
+mod layout;
 mod module;
 mod plt;
 mod shorten;
 mod table;
 pub mod unwind;
 
+pub use layout::{Layout, Stretch};
 pub use plt::PLT;
 pub use shorten::shorten;
 
@@ -162,6 +164,11 @@ impl Symbols {
     /// The variable that an address (as the file counts) lies in.
     pub fn variable(&mut self, file: &str, build_id: &[u8], address: u64) -> Option<Span> {
         self.module(file, build_id)?.variable(address)
+    }
+
+    /// What lies where in a module's memory: sections, and the variables in them. Empty if the file is not there.
+    pub fn layout(&mut self, file: &str, build_id: &[u8]) -> Layout {
+        self.module(file, build_id).map_or_else(Layout::default, Module::layout)
     }
 
     /// Names the data at an address as the file counts (see [`Symbols::address`]).

@@ -1,5 +1,6 @@
 //! One program or library.
 
+use crate::layout::{self, Layout};
 use crate::table::Table;
 use crate::{DataPlace, Frame, Lines, Place, Span, debug_file, plt, unwind};
 use addr2line::Loader;
@@ -16,10 +17,10 @@ struct Segment {
     size: u64,
 }
 
-struct Section {
-    address: u64,
-    size: u64,
-    name: String,
+pub(crate) struct Section {
+    pub address: u64,
+    pub size: u64,
+    pub name: String,
 }
 
 /// An opened module.
@@ -155,6 +156,11 @@ impl Module {
     /// See [`crate::Symbols::variable`].
     pub fn variable(&self, address: u64) -> Option<Span> {
         self.variables.span(address).map(span)
+    }
+
+    /// See [`crate::Symbols::layout`].
+    pub fn layout(&self) -> Layout {
+        layout::of(&self.sections, &self.variables)
     }
 
     /// Names code.

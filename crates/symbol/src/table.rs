@@ -64,6 +64,15 @@ impl Table {
         self.entries.sort_by_key(|e| e.address);
     }
 
+    /// All symbols by address: first address and end, each no further than the next one begins, as [`Table::span`] has it.
+    pub fn spans(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.entries.iter().enumerate().map(|(i, entry)| {
+            let next = self.entries.get(i + 1).map_or(u64::MAX, |next| next.address);
+            let end = if entry.size == 0 { next } else { entry.address.saturating_add(entry.size) };
+            (entry.address, end.min(next))
+        })
+    }
+
     /// The name of the symbol that an address lies in.
     pub fn find(&self, address: u64) -> Option<&str> {
         self.span(address).map(|(name, _, _)| name)

@@ -307,3 +307,25 @@ fn stubs_are_named_after_what_they_call() {
         assert_eq!(symbols.function(&built.program(), &[], at).expect("a name").name, sonde_symbol::PLT);
     }
 }
+
+/// Variables and what lies between them cover the sections without a gap, each as `variable` has it.
+#[test]
+fn the_layout_covers_the_sections() {
+    let built =
+        Built::of("int a[7]; char b; static long c[3]; int main(void) { a[1] = b; return c[2]++; }\n", &[]);
+    let program = built.program();
+    let mut symbols = Symbols::new();
+    let layout = symbols.layout(&program, &[]);
+    assert!(layout.stretches.windows(2).all(|pair| pair[0].end <= pair[1].start));
+    for (name, bytes) in [("a", 28), ("b", 1), ("c", 24)] {
+        let at = built.address(name);
+        let stretch = layout.stretches.iter().find(|s| s.start == at && s.is_variable).expect(name);
+        assert_eq!((stretch.end - at, layout.sections[stretch.section].as_str()), (bytes, ".bss"));
+    }
+    let data = symbols.data(&program, &[], built.address("a")).section;
+    assert_eq!(data.as_deref(), Some(".bss"));
+    let text = layout.sections.iter().position(|name| name == ".text").unwrap();
+    let code: Vec<_> = layout.stretches.iter().filter(|s| s.section == text).collect();
+    assert!(code.len() == 1 && !code[0].is_variable && code[0].start <= built.address("main"));
+    assert!(symbols.layout("/no/such/file", &[]).stretches.is_empty());
+}

@@ -44,10 +44,11 @@ pub struct Args {
 }
 
 /// What is shown unless something else is asked for.
-const USUAL: [&str; 14] = [
+const USUAL: [&str; 15] = [
     "runs",
     "functions",
     "code",
+    "data",
     "loads",
     "stores",
     "load-values",

@@ -3,6 +3,7 @@
 use super::{Namer, region_name};
 use crate::figures::size;
 use sonde_place::{Kind, Place};
+use sonde_symbol::Layout;
 
 /// A name for a stretch of data.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -39,6 +40,28 @@ impl Namer<'_> {
             Kind::Kernel => format!("{}+{:#x}", region_name(a), first.offset()),
             Kind::Heap | Kind::Anonymous => format!("{}, {wide}", region_name(a)),
         })
+    }
+
+    /// What lies where in the module of this number, and the address, as the file counts, of its offset 0.
+    pub(crate) fn layout(&mut self, slot: u16) -> Option<(u64, Layout)> {
+        let (region, base) = self.image_address(Place::new(slot, 0))?;
+        Some((base, self.symbols.layout(&region.name, &region.build_id)))
+    }
+
+    /// The region of this number in a few words.
+    pub(crate) fn memory(&self, slot: u16) -> String {
+        let Some(region) = self.region(Place::new(slot, 0)) else { return "unknown".into() };
+        match region.kind {
+            Kind::Unknown => "unmapped when looked at".into(),
+            Kind::File => format!("file {}", region.name),
+            _ => region_name(region),
+        }
+    }
+
+    /// The variable at a place of a module.
+    pub(crate) fn variable(&mut self, place: Place) -> Option<String> {
+        let (region, address) = self.image_address(place)?;
+        self.symbols.variable(&region.name, &region.build_id, address).map(|variable| variable.name)
     }
 
     fn part(&mut self, place: Place) -> Option<Part> {
