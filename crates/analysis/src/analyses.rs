@@ -6,12 +6,15 @@ use crate::values::Values;
 use sonde_calls::CallsReader;
 use sonde_event::maps::Mapping;
 use sonde_event::{Begin, Catalog, Counts, End, Reader, Run, Signal, Syscall, Unwatched};
+use sonde_starts::{StartsConfig, StartsReader};
 use sonde_streams::StreamsReader;
 use sonde_summary::{BurstTime, Summaries};
 
 /// All analyses of one process.
 pub struct Analyses {
     summaries: Summaries,
+    /// Only bursts begin somewhere.
+    starts: Option<StartsReader>,
     calls: Option<CallsReader>,
     loops: Option<sonde_loops::ExactReader>,
     values: Option<Values>,
@@ -24,8 +27,12 @@ impl Analyses {
     pub fn new(config: &Config) -> Result<Analyses, AnalysisError> {
         let shares = config.shares();
         let burst_time = shares.summary.burst_time.clone();
+        let starts = |time: &BurstTime| {
+            StartsReader::new(StartsConfig { picoseconds: time.picoseconds(), ..StartsConfig::default() })
+        };
         let calls = || CallsReader::new(shares.calls, burst_time.as_ref().map(BurstTime::picoseconds));
         Ok(Analyses {
+            starts: burst_time.as_ref().map(starts),
             calls: config.wanted.calls.then(calls),
             loops: config.wanted.loops.then(|| sonde_loops::ExactReader::new(shares.loops)).transpose()?,
             values: config.wanted.values.then(|| Values::new(config.values, shares.values)).transpose()?,
@@ -43,6 +50,7 @@ impl Analyses {
     /// Bytes used.
     pub fn memory_bytes(&self) -> usize {
         self.summaries.memory_bytes()
+            + self.starts.as_ref().map_or(0, StartsReader::memory_bytes)
             + self.calls.as_ref().map_or(0, CallsReader::memory_bytes)
             + self.loops.as_ref().map_or(0, sonde_loops::ExactReader::memory_bytes)
             + self.values.as_ref().map_or(0, Values::memory_bytes)
@@ -51,17 +59,21 @@ impl Analyses {
 
     /// Those that there are, as one reader.
     fn all(&mut self) -> impl Reader + '_ {
-        let Analyses { summaries, calls, loops, values, streams, .. } = self;
-        (summaries, (calls, (loops, (values, streams))))
+        let Analyses { summaries, starts, calls, loops, values, streams, .. } = self;
+        (summaries, (starts, (calls, (loops, (values, streams)))))
     }
 
     /// Ends it all; every address becomes a place.
     pub fn finish(mut self, catalog: &Catalog) -> Findings {
+        let mut starts = self.starts.take().map(StartsReader::finish);
         let mut calls = self.calls.take().map(CallsReader::finish);
         let mut loops = self.loops.take().map(|reader| reader.finish(catalog));
         let mut values = self.values.take().map(|reader| reader.finish(catalog));
         let mut streams = self.streams.take().map(StreamsReader::finish);
         let place = &mut |address| self.summaries.place(address);
+        if let Some(starts) = &mut starts {
+            starts.relocate(place);
+        }
         if let Some(calls) = &mut calls {
             calls.relocate(place);
         }
@@ -74,7 +86,7 @@ impl Analyses {
         if let Some(streams) = &mut streams {
             streams.relocate(place);
         }
-        Findings { summary: self.summaries.finish(catalog), calls, loops, values, streams }
+        Findings { summary: self.summaries.finish(catalog), starts, calls, loops, values, streams }
     }
 }
 
@@ -95,6 +107,9 @@ impl Reader for Analyses {
         let Some(all) = self.burst_time.as_ref().map(BurstTime::picoseconds) else { return };
         let own = period_ns.saturating_mul(1000);
         self.summaries.pace(tid, period_ns);
+        if let Some(starts) = &mut self.starts {
+            starts.pace(tid, period_ns);
+        }
         if let Some(calls) = &mut self.calls {
             calls.weigh_burst(tid, own);
         }

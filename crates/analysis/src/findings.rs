@@ -2,6 +2,7 @@
 
 use sonde_calls::CallProfile;
 use sonde_loops::LoopsProfile;
+use sonde_starts::StartsProfile;
 use sonde_streams::StreamsProfile;
 use sonde_summary::Summary;
 use sonde_values::ValueProfile;
@@ -11,6 +12,8 @@ use sonde_values::ValueProfile;
 pub struct Findings {
     /// The trees, and what places are.
     pub summary: Summary,
+    /// Where bursts began, if there were any.
+    pub starts: Option<StartsProfile>,
     /// Calls.
     pub calls: Option<CallProfile>,
     /// Loops.

@@ -6,6 +6,7 @@ mod sonde;
 use serde_json::Value;
 use sonde::Bench;
 
+const WAITS: &str = include_str!("programs/waits.c");
 const TWO_LOOPS: &str = include_str!("programs/two_loops.c");
 
 fn share(report: &Value, function: &str) -> f64 {
@@ -35,4 +36,33 @@ fn loops_of_equal_time_have_equal_shares() {
     // Counted as they were recorded, the same bursts would say 5 instructions of one for 130 of the other.
     let (_, counted) = bench.report(&["--policy", "counter", "--burst", "1000000:1000"], &[command[0], "10"]);
     assert_eq!(counted["unit"], "events");
+}
+
+/// Code that waits for memory has few instructions for its time; beginnings of bursts give it its share all the same.
+#[test]
+fn beginnings_of_bursts_tell_what_waits() {
+    let bench = Bench::new();
+    let program = bench.compile("waits", WAITS, &["-O1", "-g"]);
+    let command = ["run", "--quiet", "--period", "2ms", "-o", "p", program.to_str().unwrap(), "300000"];
+    let own = bench.sonde(&command).good().text();
+    let measured: f64 = own.split_whitespace().next().unwrap().parse().unwrap();
+    let report = bench.sonde(&["report", "--json", "p"]).good();
+    let report: Value = serde_json::from_slice(&report.out).unwrap();
+    let functions = report["functions"].as_array().unwrap();
+    let of = |name: &str| functions.iter().find(|f| f["name"] == name).unwrap_or_else(|| panic!("{report}"));
+    let number = |value: &Value| value.as_f64().unwrap();
+    let begun = |name: &str| number(&of(name)["starts"]["share"]);
+    let (waits, computes) = (begun("chase"), begun("compute"));
+    let bursts = number(&of("chase")["starts"]["bursts"]) + number(&of("compute")["starts"]["bursts"]);
+    assert!(bursts > 200.0, "{bursts}");
+    // The setup is in neither.
+    let share = waits / (waits + computes);
+    assert!(
+        (share - measured).abs() < 4.0 * 0.5 / bursts.sqrt(),
+        "{share} of {bursts} bursts, measured {measured}"
+    );
+    let inside = number(&of("chase")["share"]);
+    assert!(inside < 0.5 * waits, "by instructions {inside}, by beginnings {waits}");
+    assert_eq!(of("chase")["starts"]["differs"], true);
+    assert!(bench.sonde(&["report", "p"]).good().text().contains("chase waits for memory"));
 }

@@ -6,6 +6,7 @@
 mod calls;
 mod columns;
 mod loops;
+mod starts;
 mod streams;
 mod values;
 
@@ -14,11 +15,13 @@ pub(crate) use loops::{
     bound as bound_loops, decode_head as decode_loops, decode_one as decode_loop,
     encode_head as encode_loops, encode_one as encode_loop,
 };
+pub(crate) use starts::{decode as decode_starts, encode as encode_starts};
 pub(crate) use streams::{decode as decode_streams, encode as encode_streams};
 pub(crate) use values::{bound as bound_values, decode as decode_values, encode as encode_values};
 
 use crate::check::Invalid;
 use crate::profile::Profile;
+use sonde_place::Place;
 
 /// Most entries of each list of calls.
 pub(crate) const MOST_CALLS: usize = 1 << 16;
@@ -31,6 +34,12 @@ pub(crate) const MOST_VALUES: usize = 1 << 18;
 /// Checks all of them.
 pub(crate) fn check(profile: &Profile) -> Result<(), Invalid> {
     let invalid = |part: &str, what: String| Invalid { part: part.into(), what };
+    if let Some(starts) = &profile.starts {
+        let in_region = |pc: u64| profile.summary.regions.get(Place(pc)).is_some();
+        let known = starts.starts.iter().all(|start| in_region(start.pc));
+        let checked = starts.check().and_then(|()| known.then_some(()).ok_or("one is in no region".into()));
+        checked.map_err(|what| invalid("starts", what))?;
+    }
     if let Some(calls) = &profile.calls {
         calls::within_bounds(calls).and_then(|()| calls.check()).map_err(|what| invalid("calls", what))?;
     }

@@ -1,6 +1,8 @@
 //! From the parts of a file to a profile. Nothing is trusted: the whole is checked before it is handed out.
 
-use crate::analyses::{MOST_LOOPS, decode_calls, decode_loop, decode_loops, decode_streams, decode_values};
+use crate::analyses::{
+    MOST_LOOPS, decode_calls, decode_loop, decode_loops, decode_starts, decode_streams, decode_values,
+};
 use crate::error::ProfileError;
 use crate::profile::{Profile, Totals};
 use crate::run::{Ending, Run};
@@ -12,6 +14,7 @@ use sonde_event::Counts;
 use sonde_event::trace::Machine;
 use sonde_loops::{LoopStats, LoopsProfile};
 use sonde_place::{Kind as RegionKind, Place, Region, Regions};
+use sonde_starts::StartsProfile;
 use sonde_streams::StreamsProfile;
 use sonde_summary::{BlockWeight, Bursts, CacheCounts, Memory, Missing, Summary};
 use sonde_values::ValueProfile;
@@ -33,6 +36,7 @@ mod field {
     pub const LOOPS: u32 = 13;
     pub const LOOP: u32 = 14;
     pub const VALUES: u32 = 15;
+    pub const STARTS: u32 = 16;
 }
 
 /// A part that is not made of columns has at most this many bytes: messages of many small fields take far more memory than room
@@ -49,7 +53,7 @@ const MOST_PARTS: u64 = 1 << 18;
 pub(crate) fn most_bytes(number: u32) -> u64 {
     match number {
         field::TREE => MOST_TREE,
-        field::CALLS | field::STREAMS | field::VALUES => MOST_COLUMNS,
+        field::CALLS | field::STREAMS | field::VALUES | field::STARTS => MOST_COLUMNS,
         _ => MOST_PART,
     }
 }
@@ -67,6 +71,7 @@ pub(crate) struct Assembly {
     blocks: Vec<BlockWeight>,
     missing: Missing,
     memory: Memory,
+    starts: Option<StartsProfile>,
     calls: Option<CallProfile>,
     streams: Option<StreamsProfile>,
     loops: Option<LoopsProfile>,
@@ -100,6 +105,7 @@ impl Assembly {
             field::BLOCKS => self.blocks = blocks(&message(bytes)?)?,
             field::MISSING => self.missing = missing(&message(bytes)?),
             field::MEMORY => self.memory = memory(&message(bytes)?),
+            field::STARTS => self.starts = Some(decode_starts(&message(bytes)?)?),
             field::CALLS => self.calls = Some(decode_calls(message(bytes)?)?),
             field::STREAMS => self.streams = Some(decode_streams(&message(bytes)?)?),
             field::LOOPS => self.loops = Some(decode_loops(&message(bytes)?)),
@@ -140,6 +146,7 @@ impl Assembly {
             totals,
             runs: self.runs,
             summary,
+            starts: self.starts,
             calls: self.calls,
             streams: self.streams,
             loops: self.loops.map(|all| LoopsProfile { loops: self.each_loop, ..all }),

@@ -1,6 +1,8 @@
 //! From a profile to the parts of its file.
 
-use crate::analyses::{encode_calls, encode_loop, encode_loops, encode_streams, encode_values};
+use crate::analyses::{
+    encode_calls, encode_loop, encode_loops, encode_starts, encode_streams, encode_values,
+};
 use crate::profile::Profile;
 use crate::run::{Ending, Run};
 use crate::timeline::Timeline;
@@ -20,6 +22,7 @@ pub(crate) fn parts(profile: &Profile) -> impl Iterator<Item = wire::Profile> {
         blocks: Some(blocks(&summary.blocks)),
         missing: Some(missing(&summary.missing)),
         memory: Some(wire::Memory { limit: summary.memory.limit, used: summary.memory.used }),
+        starts: profile.starts.as_ref().map(encode_starts),
         calls: profile.calls.as_ref().map(encode_calls),
         streams: profile.streams.as_ref().map(encode_streams),
         loops: profile.loops.as_ref().map(encode_loops),

@@ -87,6 +87,9 @@ impl Profile {
         let runs = (self.totals.runs, other.totals.runs);
         let mut place = |at| moves.place(at);
         let lack =
+            join(&mut self.starts, &other.starts, runs, |new| new.relocate(&mut place), |a, b| a.merge(b));
+        self.add_loss("runs_without_starts", lack);
+        let lack =
             join(&mut self.calls, &other.calls, runs, |new| new.relocate(&mut place), |a, b| a.merge(b));
         self.add_loss("runs_without_calls", lack);
         let lack =

@@ -3,6 +3,7 @@
 use crate::run::{Named, Run};
 use sonde_calls::CallProfile;
 use sonde_loops::LoopsProfile;
+use sonde_starts::StartsProfile;
 use sonde_streams::StreamsProfile;
 use sonde_summary::Summary;
 use sonde_values::ValueProfile;
@@ -16,6 +17,8 @@ pub struct Profile {
     pub runs: Vec<Run>,
     /// What was kept of their streams.
     pub summary: Summary,
+    /// Where bursts began.
+    pub starts: Option<StartsProfile>,
     /// Who called whom.
     pub calls: Option<CallProfile>,
     /// Hot data streams.
@@ -58,6 +61,7 @@ impl Profile {
             totals: Totals::of_run(&run),
             runs: vec![run],
             summary,
+            starts: None,
             calls: None,
             streams: None,
             loops: None,

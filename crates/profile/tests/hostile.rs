@@ -102,18 +102,19 @@ fn parts_of_later_versions_are_passed_over_and_counted() {
 #[test]
 fn parts_may_come_in_any_order() {
     let content = content();
-    let mut parts: Vec<&[u8]> = Vec::new();
+    let mut parts: Vec<(u64, &[u8])> = Vec::new();
     let mut rest = &content[..];
     while !rest.is_empty() {
-        let mut after = &rest[1..];
+        let mut after = rest;
+        let key = prost::encoding::decode_varint(&mut after).unwrap();
         let length = prost::decode_length_delimiter(&mut after).unwrap();
         let end = rest.len() - after.len() + length;
-        parts.push(&rest[..end]);
+        parts.push((key, &rest[..end]));
         rest = &rest[end..];
     }
     // Regions keep their order: it numbers them.
-    parts.sort_by_key(|part| std::cmp::Reverse(part[0]));
-    let shuffled = parts.concat();
+    parts.sort_by_key(|part| std::cmp::Reverse(part.0));
+    let shuffled = parts.iter().map(|part| part.1).collect::<Vec<_>>().concat();
     assert_ne!(shuffled, content);
     assert_eq!(read(&wrapped(&shuffled[..])).unwrap(), read(&wrapped(&content[..])).unwrap());
 }

@@ -89,6 +89,8 @@ fn all_kinds_of_trees_come_together() {
     assert_eq!(a.summary.blocks.len(), 30, "the same blocks");
     assert_eq!(a.summary.blocks.iter().map(|b| b.weight).sum::<u64>(), 2 * (5..35).sum::<u64>());
     assert_eq!(a.runs.len(), 2);
+    let starts = a.starts.as_ref().unwrap();
+    assert_eq!((starts.starts.len(), starts.all().count, starts.behind_calls.weight), (2, 184, 160));
     let calls = a.calls.as_ref().unwrap();
     assert_eq!((calls.calls, calls.functions.len(), calls.contexts.len()), (24, 2, 6), "the same functions");
     assert_eq!(a.streams.as_ref().unwrap().streams[0].frequency, 100);

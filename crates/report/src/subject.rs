@@ -4,6 +4,7 @@ use sonde_calls::CallProfile;
 use sonde_event::Counts;
 use sonde_loops::LoopsProfile;
 use sonde_place::Regions;
+use sonde_starts::StartsProfile;
 use sonde_streams::StreamsProfile;
 use sonde_summary::{BlockWeight, Bursts, CacheCounts, Kind, Missing, Ranges, Summary, Unit};
 use sonde_values::ValueProfile;
@@ -42,6 +43,8 @@ pub struct Subject<'a> {
     pub regions: &'a Regions,
     /// What the cache model counted.
     pub cache: Option<&'a CacheCounts>,
+    /// Where bursts began, in places.
+    pub starts: Option<&'a StartsProfile>,
     /// Calls; their addresses are places.
     pub calls: Option<&'a CallProfile>,
     /// Loops; their addresses are places.
@@ -66,6 +69,7 @@ impl<'a> Subject<'a> {
             blocks: &summary.blocks,
             regions: &summary.regions,
             cache: summary.cache.as_ref(),
+            starts: None,
             calls,
             loops: None,
             values: None,

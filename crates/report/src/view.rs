@@ -18,7 +18,7 @@ use sonde_summary::Ranges;
 use sonde_symbol::Symbols;
 
 pub use calls::{CallsView, ContextView, MethodView, PairView, RegionView};
-pub use functions::FunctionView;
+pub use functions::{FunctionView, StartsView};
 pub use loops::{LoopView, LoopsView};
 pub use map::{MapRow, MapView};
 pub use missing::{CacheView, Missed};
@@ -87,7 +87,7 @@ pub struct Report {
     pub share_of: String,
     /// What was recorded.
     pub totals: Totals,
-    /// Functions, heaviest first.
+    /// Functions, largest share of time first: by beginnings of bursts where these differ from what bursts recorded.
     pub functions: Vec<FunctionView>,
     /// Totals per data object; null if no addresses were kept.
     pub data: Option<ObjectsView>,

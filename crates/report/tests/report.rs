@@ -9,6 +9,7 @@ use sonde_loops::{LoopStats, LoopsProfile, Spread};
 use sonde_place::{Kind as RegionKind, Place, Region, Regions};
 use sonde_rap::{Config, Tree};
 use sonde_report::{About, Options, Report, Section, Style, Subject, report, schema, write};
+use sonde_starts::{Start, StartsProfile, Sum};
 use sonde_streams::{Shape, Stream, StreamsProfile};
 use sonde_summary::{BlockWeight, Bursts, Kind, Missing, Ranges, Trees, Unit};
 use sonde_symbol::Symbols;
@@ -76,6 +77,7 @@ struct Kept {
     blocks: Vec<BlockWeight>,
     counts: Counts,
     bursts: Bursts,
+    starts: Option<StartsProfile>,
     calls: CallProfile,
     loops: LoopsProfile,
     values: ValueProfile,
@@ -179,6 +181,7 @@ fn kept(built: &Built, unit: Unit) -> Kept {
         blocks,
         counts: Counts { bursts: 400, instructions: 1000, ..Counts::default() },
         bursts: Bursts { count: 400, time: 1000, ..Bursts::default() },
+        starts: None,
         calls,
         loops,
         values,
@@ -206,6 +209,7 @@ impl Kept {
             blocks: &self.blocks,
             regions: &self.regions,
             cache: None,
+            starts: self.starts.as_ref(),
             calls: Some(&self.calls),
             loops: Some(&self.loops),
             values: Some(&self.values),
@@ -266,6 +270,7 @@ fn inlined_code_is_told_with_where_it_went() {
         unit: Unit::Events,
         runs: &[],
         cache: None,
+        starts: None,
         calls: None,
         loops: None,
         values: None,
@@ -303,6 +308,39 @@ fn shares_from_bursts_have_error_bars() {
     assert!((calls.regions[0].plus_minus - hot.plus_minus).abs() < 1e-9, "both are shares of time");
     let calls = text(&report, &[Section::Calls], 100);
     assert_eq!(calls.matches('±').count(), 6, "each row, and two headings say what it is: {calls}");
+}
+
+/// A function in which most bursts begin, but which has few of their instructions, waits; within chance nothing is said.
+#[test]
+fn what_waits_for_memory_is_told_by_where_bursts_begin() {
+    let built = Built::new();
+    let mut kept = kept(&built, Unit::Picoseconds);
+    let start = |name: &str, count| {
+        let pc = Place::new(1, built.at(name).0 + 4).0;
+        Start { pc, sum: Sum { count, weight: 7 * count } }
+    };
+    let behind_calls = Sum { count: 50, weight: 350 };
+    let mut starts = |hot, cold| {
+        let mut starts = vec![start("hot", hot), start("cold", cold)];
+        starts.sort_by_key(|start| start.pc);
+        kept.starts = Some(StartsProfile { starts, behind_calls, ..StartsProfile::default() });
+        assert_eq!(kept.starts.as_ref().unwrap().check(), Ok(()));
+        kept.report()
+    };
+    let report = starts(200, 150);
+    let cold = report.functions.iter().find(|f| f.name == "cold").unwrap();
+    assert!(report.functions[0].name == "hot" && starts(100, 250).functions[0].name == "cold", "by time");
+    let of_cold = cold.starts.unwrap();
+    assert!(of_cold.differs && of_cold.bursts == 150 && (of_cold.share - 150.0 / 350.0).abs() < 1e-9);
+    assert!(of_cold.plus_minus > 0.04 && of_cold.plus_minus < 0.07, "{of_cold:?}");
+    let shown = text(&report, &[Section::Functions, Section::Missing], 200);
+    assert!(shown.contains("cold waits for memory") && !shown.contains("hot waits"), "{shown}");
+    assert!(
+        shown.contains("42.9 % of the bursts") && shown.contains("50 bursts began right behind"),
+        "{shown}"
+    );
+    let shown = text(&starts(320, 25), &[Section::Functions], 200);
+    assert!(!shown.contains(" waits ") && shown.contains("begun in"), "{shown}");
 }
 
 #[test]

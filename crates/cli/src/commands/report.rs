@@ -111,6 +111,7 @@ fn show(
 pub fn of(profile: &Profile, symbols: &mut Symbols, options: &Options) -> sonde_report::Report {
     let runs: Vec<About> = profile.runs.iter().map(about).collect();
     let subject = Subject {
+        starts: profile.starts.as_ref(),
         streams: profile.streams.as_ref(),
         loops: profile.loops.as_ref(),
         values: profile.values.as_ref(),

@@ -49,6 +49,9 @@ pub struct Profile {
     /// Values of loads.
     #[prost(message, optional, tag = "15")]
     pub values: ::core::option::Option<Values>,
+    /// Where bursts began.
+    #[prost(message, optional, tag = "16")]
+    pub starts: ::core::option::Option<Starts>,
 }
 /// About all runs together.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -420,6 +423,31 @@ pub struct Memory {
     /// Used at the end.
     #[prost(uint64, tag = "2")]
     pub used: u64,
+}
+/// Where bursts began: a sample of where the time goes. Columns of equal length; weights are picoseconds of CPU time.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Starts {
+    /// Place of each instruction less the place of the one before (0 before the first).
+    #[prost(uint64, repeated, tag = "1")]
+    pub place: ::prost::alloc::vec::Vec<u64>,
+    /// How many bursts began there.
+    #[prost(uint64, repeated, tag = "2")]
+    pub count: ::prost::alloc::vec::Vec<u64>,
+    /// The time that they stand for.
+    #[prost(uint64, repeated, tag = "3")]
+    pub weight: ::prost::alloc::vec::Vec<u64>,
+    /// Bursts that began right behind a system call: samples of the kernel's time, at no place above.
+    #[prost(uint64, tag = "4")]
+    pub behind_calls: u64,
+    /// The time that they stand for.
+    #[prost(uint64, tag = "5")]
+    pub behind_calls_weight: u64,
+    /// Bursts that began at instructions beyond the most that are kept.
+    #[prost(uint64, tag = "6")]
+    pub not_kept: u64,
+    /// The time that they stand for.
+    #[prost(uint64, tag = "7")]
+    pub not_kept_weight: u64,
 }
 /// Who called whom. Addresses are places; weights are in the file's unit.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

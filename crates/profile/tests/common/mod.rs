@@ -8,6 +8,7 @@ use sonde_loops::{Doubts, LoopStats, LoopsProfile, Spread};
 use sonde_place::{Kind as RegionKind, Place, Region, Regions};
 use sonde_profile::{Ending, Profile, Run, Timeline};
 use sonde_rap::{Config, Tree};
+use sonde_starts::{Start, StartsProfile, Sum};
 use sonde_streams::{Lost, Shape, Stream, StreamsProfile};
 use sonde_summary::{
     BlockWeight, Bursts, CacheCounts, Domain, Kind, Memory, Missing, Ranges, Summary, Trees, Unit,
@@ -185,10 +186,21 @@ pub fn profile(seed: u64, events: u64, config: &Config) -> Profile {
     let (calls, streams, loops) = (calls(&code), streams(&code), loops(&code));
     Profile {
         values: Some(values(&code)),
+        starts: Some(starts(&code)),
         calls: Some(calls),
         streams: Some(streams),
         loops: Some(loops),
         ..Profile::of_run(run(seed), summary)
+    }
+}
+
+/// Bursts began at two instructions, and behind system calls.
+pub fn starts(code: &dyn Fn(u64) -> u64) -> StartsProfile {
+    let start = |offset, count| Start { pc: code(offset), sum: Sum { count, weight: 10 * count } };
+    StartsProfile {
+        starts: vec![start(0x1010, 70), start(0x1200, 20)],
+        behind_calls: Sum { count: 8, weight: 80 },
+        not_kept: Sum { count: 2, weight: 20 },
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{Style, and_more, fit, fit_code, grouped, heading, percent, plus_minus, some, wrap, write_entry};
 use crate::figures::{count, short};
-use crate::view::Report;
+use crate::view::{FunctionView, Report};
 use std::io::{self, Write};
 
 /// How the runs were taken.
@@ -48,10 +48,17 @@ pub fn functions(out: &mut impl Write, report: &Report, style: Style) -> io::Res
     if report.functions.is_empty() {
         return Ok(());
     }
-    heading(out, style, "functions", &format!("share of {}{}", report.share_of, kernel(report)))?;
+    let has_starts = report.functions.iter().any(|row| row.starts.is_some());
+    let both = if has_starts { ", by the instructions in bursts and by where bursts began" } else { "" };
+    heading(out, style, "functions", &format!("share of {}{both}{}", report.share_of, kernel(report)))?;
+    if has_starts {
+        writeln!(out, "   in bursts     begun in")?;
+    }
     let (shown, left_out) = some(&report.functions, style);
     for row in shown {
-        let bar = if row.plus_minus == 0.0 { String::new() } else { plus_minus(row.plus_minus) };
+        let begun = row.starts.map(|s| format!("  {}{}", percent(s.share), plus_minus(s.plus_minus)));
+        let none = || " ".repeat(if has_starts { 15 } else { 0 });
+        let bar = plus_minus(row.plus_minus) + &begun.unwrap_or_else(none);
         let source = row.source.as_deref().map_or(row.module.clone(), |source| short(source).to_owned());
         let source = fit(&source, style.width / 3);
         let room = style.width.saturating_sub(11 + bar.chars().count() + source.chars().count()).max(20);
@@ -61,7 +68,26 @@ pub fn functions(out: &mut impl Write, report: &Report, style: Style) -> io::Res
         });
         writeln!(out, "  {}{bar}  {name}  {source}{inlined}", percent(row.share))?;
     }
-    and_more(out, left_out)
+    and_more(out, left_out)?;
+    shown.iter().try_for_each(|row| waiting(out, row, style))
+}
+
+/// Says of a function that it waits, if that shows.
+fn waiting(out: &mut impl Write, row: &FunctionView, style: Style) -> io::Result<()> {
+    let Some(starts) = row.starts.filter(|starts| starts.differs && starts.share > row.share) else {
+        return Ok(());
+    };
+    let what = format!(
+        "{} waits for memory or has slow instructions: {} of the bursts, by time, began in it, but it has {} of what they \
+         recorded; the former is its share of time",
+        sonde_symbol::shorten(&row.name, 40),
+        percent(starts.share).trim(),
+        percent(row.share).trim()
+    );
+    for line in wrap(&what, style.width.saturating_sub(2).max(40)) {
+        writeln!(out, "  {line}")?;
+    }
+    Ok(())
 }
 
 /// What most of a function is, if there is room to say it.

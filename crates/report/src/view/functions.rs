@@ -1,4 +1,8 @@
-//! Functions by weight, from the blocks that are kept with exact weights.
+//! Functions by weight, from the blocks that are kept with exact weights, and by where bursts began.
+//!
+//! The two are different estimates of the same share of time. Inside a burst time is shared out by instructions, so that
+//! code that waits for memory gets too little; beginnings are drawn from the time itself, but there is only one of each
+//! burst (docs/design/weights.md). Where they differ by more than chance explains, that tells something about the code.
 
 use crate::error_bars::half_width;
 use crate::figures::lines;
@@ -6,7 +10,9 @@ use crate::name::{CodeName, Function, Namer};
 use crate::subject::Subject;
 use schemars::JsonSchema;
 use serde::Serialize;
-use sonde_summary::{Kind, Trees};
+use sonde_place::Place;
+use sonde_starts::Sum;
+use sonde_summary::{Bursts, Kind, Trees};
 use std::collections::BTreeMap;
 
 /// A function.
@@ -26,6 +32,22 @@ pub struct FunctionView {
     pub plus_minus: f64,
     /// Weight.
     pub weight: u64,
+    /// Its share of the beginnings of bursts; null if there are none.
+    pub starts: Option<StartsView>,
+}
+
+/// Beginnings of bursts in a function.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
+pub struct StartsView {
+    /// Bursts that began in it.
+    pub bursts: u64,
+    /// Share of the time that all beginnings in user code stand for: also of time in which it waited for memory.
+    pub share: f64,
+    /// The share is this much more or less, with 95 % probability.
+    pub plus_minus: f64,
+    /// The share differs from that of the instructions inside bursts by more than chance explains: if it is larger, the
+    /// function waits for memory, or its instructions are slow.
+    pub differs: bool,
 }
 
 /// The weight of all code.
@@ -33,6 +55,45 @@ pub fn all_code(subject: &Subject<'_>) -> u64 {
     match subject.tree(Kind::Code).map(|ranges| &ranges.tree) {
         Some(Trees::One(tree)) => tree.events,
         _ => subject.blocks.iter().map(|b| b.weight).sum(),
+    }
+}
+
+/// Differences of less than this are of no interest.
+const LEAST_DIFFERENCE: f64 = 0.05;
+/// Half the width of the interval that a difference has to leave, in those of 95 %: 99.9 %, since many are looked at. Both
+/// shares are of the same bursts, so that they differ by less than independent ones.
+const SURE: f64 = 1.68;
+
+/// What is known of the beginnings of bursts.
+struct Starts<'a> {
+    subject: &'a Subject<'a>,
+    all: Sum,
+    by_function: BTreeMap<Function, Sum>,
+}
+
+impl<'a> Starts<'a> {
+    fn of(subject: &'a Subject<'a>, namer: &mut Namer<'_>) -> Option<Starts<'a>> {
+        let starts = subject.starts.filter(|starts| starts.all().weight > 0)?;
+        let mut by_function: BTreeMap<Function, Sum> = BTreeMap::new();
+        for start in &starts.starts {
+            by_function.entry(namer.function(Place(start.pc))).or_default().add(start.sum);
+        }
+        Some(Starts { subject, all: starts.all(), by_function })
+    }
+
+    /// The beginnings in a function whose share inside bursts is known with an error.
+    fn row(&self, function: &Function, inside: f64, plus_minus: f64) -> StartsView {
+        let sum = self.by_function.get(function).copied().unwrap_or_default();
+        let share = sum.weight as f64 / self.all.weight as f64;
+        let bursts = Bursts { count: self.all.count, empty: 0, ..*self.subject.bursts };
+        let half = half_width(share, self.subject.unit, &bursts);
+        let chance = SURE * (half * half + plus_minus * plus_minus).sqrt();
+        StartsView {
+            bursts: sum.count,
+            share,
+            plus_minus: half,
+            differs: (share - inside).abs() > chance.max(LEAST_DIFFERENCE),
+        }
     }
 }
 
@@ -47,9 +108,10 @@ fn source(name: CodeName) -> (Option<String>, Option<String>) {
     }
 }
 
-/// All functions, heaviest first.
+/// All functions, largest share of time first.
 pub fn view(subject: &Subject<'_>, namer: &mut Namer<'_>) -> Vec<FunctionView> {
     let all = all_code(subject).max(1);
+    let starts = Starts::of(subject, namer);
     let mut by_function: BTreeMap<Function, (u64, u64, u64)> = BTreeMap::new();
     let mut kept = 0;
     for block in subject.blocks {
@@ -59,18 +121,33 @@ pub fn view(subject: &Subject<'_>, namer: &mut Namer<'_>) -> Vec<FunctionView> {
         (entry.1, entry.2) = (entry.1.min(block.place.0), entry.2.max(block.place.0));
         kept += block.weight;
     }
-    let row = |name, module, (source, inlined), weight: u64| {
+    // A burst may have begun in a function and recorded nothing, or too little to be kept.
+    for start in subject.starts.filter(|_| starts.is_some()).into_iter().flat_map(|s| &s.starts) {
+        by_function.entry(namer.function(Place(start.pc))).or_insert((0, start.pc, start.pc));
+    }
+    let row = |weight: u64| {
         let share = weight as f64 / all as f64;
         let plus_minus = half_width(share, subject.unit, subject.bursts);
-        FunctionView { name, module, source, inlined, share, plus_minus, weight }
+        FunctionView { share, plus_minus, weight, ..FunctionView::default() }
     };
     let mut rows = Vec::new();
     for (function, (weight, lo, hi)) in by_function {
-        rows.push(row(function.name, function.module, source(namer.code(lo, hi, &[])), weight));
+        let (source, inlined) = source(namer.code(lo, hi, &[]));
+        let row = row(weight);
+        let starts = starts.as_ref().map(|starts| starts.row(&function, row.share, row.plus_minus));
+        rows.push(FunctionView {
+            name: function.name,
+            module: function.module,
+            source,
+            inlined,
+            starts,
+            ..row
+        });
     }
     if all > kept && kept > 0 {
-        rows.push(row("(blocks not kept)".into(), String::new(), (None, None), all - kept));
+        rows.push(FunctionView { name: "(blocks not kept)".into(), ..row(all - kept) });
     }
-    rows.sort_by(|a, b| b.weight.cmp(&a.weight).then_with(|| a.name.cmp(&b.name)));
+    let time = |row: &FunctionView| row.starts.filter(|starts| starts.differs).map_or(row.share, |s| s.share);
+    rows.sort_by(|a, b| time(b).total_cmp(&time(a)).then_with(|| a.name.cmp(&b.name)));
     rows
 }

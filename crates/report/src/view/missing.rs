@@ -65,6 +65,16 @@ pub fn view(subject: &Subject<'_>) -> Vec<Missed> {
     let own = own.into_iter().map(|(count, what)| Missed { count, what: what.into() });
     let runs = subject.runs.iter().flat_map(|run| &run.losses);
     let lost = runs.map(|(count, what)| Missed { count: *count, what: what.clone() });
+    let starts = subject.starts.into_iter().flat_map(|s| {
+        [
+            (
+                s.behind_calls.count,
+                "bursts began right behind a system call: the code there has some of the kernel's time in its share",
+            ),
+            (s.not_kept.count, "bursts began at instructions that did not fit the limit"),
+        ]
+    });
+    let starts = starts.map(|(count, what)| Missed { count, what: what.into() });
     let calls = subject.calls.into_iter().flat_map(|c| {
         [
             (c.not_kept.contexts, "calls went to contexts that did not fit the limit"),
@@ -74,5 +84,5 @@ pub fn view(subject: &Subject<'_>) -> Vec<Missed> {
         ]
     });
     let calls = calls.map(|(count, what)| Missed { count, what: what.into() });
-    lost.chain(own).chain(calls).filter(|missed| missed.count > 0).collect()
+    lost.chain(own).chain(starts).chain(calls).filter(|missed| missed.count > 0).collect()
 }

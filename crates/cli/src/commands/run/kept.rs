@@ -17,11 +17,13 @@ use crate::recorder::machine;
 /// Writes the profile of a run.
 pub fn write(path: &Path, taken: &Taken<'_>, served: &Served, line: Line, findings: Findings) -> Result<()> {
     let mut run = describe(taken, served, line);
+    let starts = keep(findings.starts, |starts| starts.check(), &mut run);
     let calls = keep(findings.calls, |calls| calls.check(), &mut run);
     let loops = keep(findings.loops, |loops| loops.check(), &mut run);
     let values = keep(findings.values, |values| values.check(), &mut run);
     let streams = keep(findings.streams, |streams| streams.check(), &mut run);
     let mut profile = Profile::of_run(run, findings.summary);
+    profile.starts = starts;
     (profile.calls, profile.loops, profile.values, profile.streams) = (calls, loops, values, streams);
     Ok(profile.write_to(path)?)
 }

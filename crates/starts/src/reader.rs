@@ -1,0 +1,148 @@
+//! Notes where bursts begin.
+
+use crate::profile::{Start, StartsProfile, Sum};
+use sonde_event::{Begin, Cause, End, Reader};
+use std::collections::{HashMap, HashSet};
+
+/// Bytes of the system call instruction: what lies behind it begins that far on.
+const CALL_BYTES: u64 = 2;
+/// Most system calls whose places are remembered: a C library has some hundreds.
+const MOST_CALLS: usize = 1 << 12;
+
+/// Parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StartsConfig {
+    /// What a burst stands for, unless it says so itself.
+    pub picoseconds: u64,
+    /// Most instructions that are kept.
+    pub most: usize,
+}
+
+impl Default for StartsConfig {
+    fn default() -> StartsConfig {
+        StartsConfig { picoseconds: 1, most: StartsProfile::MOST }
+    }
+}
+
+/// Notes where bursts begin.
+pub struct StartsReader {
+    config: StartsConfig,
+    starts: HashMap<u64, Sum>,
+    not_kept: Sum,
+    /// Where the burst of each thread began that may still say what it stands for.
+    open: HashMap<i32, u64>,
+    /// System calls that bursts ended at.
+    calls: HashSet<u64>,
+}
+
+impl StartsReader {
+    /// Nothing seen yet.
+    pub fn new(config: StartsConfig) -> StartsReader {
+        StartsReader {
+            config: StartsConfig { most: config.most.min(StartsProfile::MOST), ..config },
+            starts: HashMap::new(),
+            not_kept: Sum::default(),
+            open: HashMap::new(),
+            calls: HashSet::new(),
+        }
+    }
+
+    /// Bytes used, roughly.
+    pub fn memory_bytes(&self) -> usize {
+        self.starts.capacity() * size_of::<(u64, Sum)>()
+            + self.open.capacity() * size_of::<(i32, u64)>()
+            + self.calls.capacity() * size_of::<u64>()
+    }
+
+    /// What was seen; addresses are those of the run.
+    pub fn finish(self) -> StartsProfile {
+        let behind = |pc: u64| self.calls.contains(&pc.wrapping_sub(CALL_BYTES));
+        let mut profile = StartsProfile { not_kept: self.not_kept, ..StartsProfile::default() };
+        for (pc, sum) in self.starts {
+            if behind(pc) {
+                profile.behind_calls.add(sum);
+            } else {
+                profile.starts.push(Start { pc, sum });
+            }
+        }
+        profile.starts.sort_unstable_by_key(|start| start.pc);
+        profile
+    }
+
+    fn sum(&mut self, pc: u64) -> &mut Sum {
+        if self.starts.len() >= self.config.most && !self.starts.contains_key(&pc) {
+            return &mut self.not_kept;
+        }
+        self.starts.entry(pc).or_default()
+    }
+}
+
+impl Reader for StartsReader {
+    fn begin(&mut self, begin: &Begin) {
+        let weight = self.config.picoseconds;
+        self.sum(begin.pc).add(Sum { count: 1, weight });
+        self.open.insert(begin.tid, begin.pc);
+    }
+
+    fn pace(&mut self, tid: i32, period_ns: u64) {
+        let Some(pc) = self.open.remove(&tid) else { return };
+        let usual = self.config.picoseconds;
+        let sum = self.sum(pc);
+        sum.weight = sum.weight.saturating_sub(usual).saturating_add(period_ns.saturating_mul(1000));
+    }
+
+    fn end(&mut self, end: &End) {
+        self.open.remove(&end.tid);
+        if end.cause == Cause::Syscall && self.calls.len() < MOST_CALLS {
+            self.calls.insert(end.pc);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn begin(reader: &mut StartsReader, tid: i32, pc: u64) {
+        reader.begin(&Begin { tid, time: 0, pc });
+    }
+
+    fn end(reader: &mut StartsReader, tid: i32, cause: Cause, pc: u64) {
+        reader.end(&End { tid, time: 0, cause, pc });
+    }
+
+    #[test]
+    fn a_burst_weighs_what_it_stands_for() {
+        let mut reader = StartsReader::new(StartsConfig { picoseconds: 5_000, ..StartsConfig::default() });
+        begin(&mut reader, 1, 0x10);
+        begin(&mut reader, 2, 0x20);
+        reader.pace(1, 7);
+        end(&mut reader, 1, Cause::Checks, 0x99);
+        reader.pace(1, 1_000_000);
+        begin(&mut reader, 1, 0x10);
+        let starts = reader.finish().starts;
+        let sums: Vec<_> = starts.iter().map(|s| (s.pc, s.sum.count, s.sum.weight)).collect();
+        assert_eq!(sums, [(0x10, 2, 12_000), (0x20, 1, 5_000)]);
+    }
+
+    #[test]
+    fn beginnings_behind_system_calls_are_the_kernels_time() {
+        let mut reader = StartsReader::new(StartsConfig::default());
+        begin(&mut reader, 1, 0x102);
+        end(&mut reader, 1, Cause::Syscall, 0x100);
+        begin(&mut reader, 1, 0x202);
+        end(&mut reader, 1, Cause::Checks, 0x200);
+        let profile = reader.finish();
+        assert_eq!(profile.behind_calls, Sum { count: 1, weight: 1 });
+        assert_eq!(profile.starts.iter().map(|s| s.pc).collect::<Vec<_>>(), [0x202]);
+    }
+
+    #[test]
+    fn what_is_beyond_the_most_is_counted() {
+        let mut reader = StartsReader::new(StartsConfig { picoseconds: 3, most: 2 });
+        [1, 2, 3, 1, 3].into_iter().for_each(|pc| begin(&mut reader, 1, pc));
+        let profile = reader.finish();
+        assert_eq!((profile.starts.len(), profile.not_kept), (2, Sum { count: 2, weight: 6 }));
+        assert_eq!((profile.all(), profile.check()), (Sum { count: 5, weight: 15 }, Ok(())));
+    }
+}
