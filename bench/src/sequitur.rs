@@ -21,7 +21,7 @@ use crate::host;
 use crate::statistics::{geometric_mean, spread};
 use crate::streams::Random;
 
-/// Million symbols a second that the recorded programs must reach, by geometric mean.
+/// Million symbols a second that each stream must reach, by the median of the rounds.
 const GOAL: f64 = 20.0;
 
 /// Measure how fast Sequitur takes symbols; status 1 when the goal is missed
@@ -105,8 +105,7 @@ impl Rates {
         streams.push(Stream::made_up("65,536 at random", (0..limit).map(|_| random.below(1 << 16))));
         let rows: Vec<Row> = streams.iter().map(|s| self.measure(s)).collect::<Result<_>>()?;
         host::keep(&self.output, &page(&rows))?;
-        let rates: Vec<f64> = rows.iter().filter(|r| r.recorded).map(|r| r.ours.1).collect();
-        Ok(geometric_mean(&rates).is_some_and(|rate| rate >= GOAL))
+        Ok(rows.iter().all(|r| r.ours.1 >= GOAL))
     }
 
     fn record(&self, folder: &Path, name: &str, program: &[&str], limit: usize) -> Result<Stream> {
@@ -194,8 +193,9 @@ fn grammar(symbols: &[u32]) -> (usize, u64) {
     let mut sequitur = Sequitur::new();
     let mut sequence = sequitur.sequence();
     let mut restarts = 0;
-    for symbol in symbols {
-        sequitur.push(sequence, *symbol);
+    // As many at a time as a superblock makes references.
+    for some in symbols.chunks(32) {
+        sequitur.extend(sequence, some);
         if sequitur.size() >= limit {
             sequitur.clear();
             sequence = sequitur.sequence();
@@ -246,8 +246,8 @@ struct Row {
 fn page(rows: &[Row]) -> String {
     let mut page = host::heading("Sequitur, one core");
     page += &format!(
-        "\nReferences (pc and address) as numbers. Goal: {GOAL:.0} million symbols a second on the recorded programs, by \
-         geometric mean. Ratios are speed relative to hashing each digram once into a table without probing, and to looking \
+        "\nReferences (pc and address) as numbers. Goal: {GOAL:.0} million symbols a second on each stream, by the \
+         median of the rounds. CPU time. Ratios are speed relative to hashing each digram once into a table without probing, and to looking \
          it up in an FxHashMap. *Whole reader*: numbering references, grammar and hot streams; *covered* by those.\n\n\
          | stream | million symbols | different | grammar | restarts | million/s | lowest | highest | to hashing | to a map | whole reader, million/s | covered |\n\
          |---|---|---|---|---|---|---|---|---|---|---|---|\n"
@@ -271,8 +271,12 @@ fn page(rows: &[Row]) -> String {
     }
     let recorded: Vec<f64> = rows.iter().filter(|r| r.recorded).map(|r| r.ours.1).collect();
     if let Some(mean) = geometric_mean(&recorded) {
-        let verdict = if mean >= GOAL { "PASS" } else { "FAIL" };
-        page += &format!("\nRecorded programs: {mean:.1} million symbols a second: {verdict}.\n");
+        page += &format!("\nRecorded programs, geometric mean: {mean:.1} million symbols a second.\n");
     }
+    let missed: Vec<&str> = rows.iter().filter(|r| r.ours.1 < GOAL).map(|r| r.name.as_str()).collect();
+    page += &match missed.as_slice() {
+        [] => "Each stream reaches the goal: PASS.\n".to_owned(),
+        some => format!("Below the goal: {}: FAIL.\n", some.join(", ")),
+    };
     page
 }

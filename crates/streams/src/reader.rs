@@ -22,6 +22,8 @@ pub struct StreamsReader {
     sequences: HashMap<i32, Sequence>,
     /// The thread that was seen last.
     current: Option<(i32, Sequence)>,
+    /// Symbols of the run being read that are not in the grammar yet.
+    waiting: Vec<u32>,
     found: Found,
     bursts: u64,
     lost: Lost,
@@ -40,6 +42,7 @@ impl StreamsReader {
             symbols: Symbols::default(),
             sequences: HashMap::new(),
             current: None,
+            waiting: Vec::new(),
             found: Found::default(),
             bursts: 0,
             lost: Lost::default(),
@@ -69,6 +72,7 @@ impl StreamsReader {
     pub fn reference(&mut self, tid: i32, r: &Ref) {
         let sequence = self.sequence(tid);
         self.note(sequence, r);
+        self.hand_over(sequence);
         self.make_room();
     }
 
@@ -98,14 +102,29 @@ impl StreamsReader {
         }
         self.lost.repetitions += u64::from(r.count > 1);
         let address = address >> self.config.address_bits << self.config.address_bits;
-        // In a repetition the next reference is known: comparing saves the search.
-        let symbol = match self.sequitur.expected(sequence) {
-            Some(symbol) if self.symbols.is(symbol, r.pc, address) => symbol,
-            _ => self.symbols.number(r.pc, address, r.size),
-        };
         let pointer = if r.access == Access::Load && r.size == 8 { r.value } else { None };
-        self.symbols.made(symbol, pointer);
-        self.sequitur.push(sequence, symbol);
+        // In a repetition the next reference is known: comparing saves the search.
+        let expected = if self.waiting.is_empty() { self.sequitur.expected(sequence) } else { None };
+        match expected {
+            Some(symbol) if self.symbols.is(symbol, r.pc, address) => {
+                self.symbols.made(symbol, pointer);
+                self.sequitur.push(sequence, symbol);
+            }
+            _ => {
+                let symbol = self.symbols.number(r.pc, address, r.size);
+                self.symbols.made(symbol, pointer);
+                self.waiting.push(symbol);
+            }
+        }
+    }
+
+    /// Gives the grammar what waits for it.
+    #[inline(always)]
+    fn hand_over(&mut self, sequence: Sequence) {
+        if !self.waiting.is_empty() {
+            self.sequitur.extend(sequence, &self.waiting);
+            self.waiting.clear();
+        }
     }
 
     /// Begins anew where a limit is reached.
@@ -154,6 +173,7 @@ impl Reader for StreamsReader {
         for r in run.references() {
             self.note(sequence, &r);
         }
+        self.hand_over(sequence);
         self.make_room();
     }
 

@@ -22,6 +22,9 @@ use arena::{BREAK, Sym, TERMINALS};
 use digrams::Found;
 use repair::Editor;
 
+/// Symbols that [`Sequitur::extend`] looks ahead: enough to keep memory busy, few enough to stay in the nearest cache.
+const AHEAD: usize = 32;
+
 /// The number of a sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Sequence(u32);
@@ -64,6 +67,10 @@ pub struct Sequitur {
     /// Symbols to append when a repetition ends inside a rule.
     rest: Vec<Sym>,
     symbols: u64,
+    /// Symbols whose digram was searched for.
+    searches: u64,
+    /// Whether that was often so in the last batch.
+    often_searched: bool,
 }
 
 impl Default for Sequitur {
@@ -85,6 +92,8 @@ impl Sequitur {
             follow: Follow::default(),
             rest: Vec::new(),
             symbols: 0,
+            searches: 0,
+            often_searched: false,
         }
     }
 
@@ -160,6 +169,27 @@ impl Sequitur {
         self.append(Sym(symbol));
     }
 
+    /// Appends several symbols: the same as [`Sequitur::push`] for each, and faster when many of them do not repeat.
+    ///
+    /// Where a digram is noted is most often not in the processor's cache, and what comes next depends on the answer. The
+    /// symbols ahead say where later searches will begin, so that memory is asked for many of them at once.
+    ///
+    /// # Panics
+    /// When the sequence is not one of this grammar.
+    pub fn extend(&mut self, sequence: Sequence, symbols: &[u32]) {
+        let mut last = None;
+        for batch in symbols.chunks(AHEAD) {
+            // While a repetition is followed nothing is searched.
+            if self.often_searched {
+                self.editor.digrams.touch(last, batch);
+            }
+            let before = self.searches;
+            batch.iter().for_each(|s| self.push(sequence, *s));
+            self.often_searched = (self.searches - before) * 4 > batch.len() as u64;
+            last = batch.last().copied();
+        }
+    }
+
     /// Ends a stretch of a sequence: nothing before it forms a pair with anything after it.
     pub fn break_off(&mut self, sequence: Sequence) {
         self.select(sequence);
@@ -171,6 +201,7 @@ impl Sequitur {
         }
     }
 
+    #[inline(always)]
     fn select(&mut self, sequence: Sequence) {
         if self.current != sequence.0 as usize {
             // Another sequence may change what this one is compared with.
@@ -192,6 +223,7 @@ impl Sequitur {
         self.follow.cursor = at;
     }
 
+    #[inline(always)]
     fn link_last(&mut self, guard: u32, sym: Sym) -> u32 {
         let arena = &mut self.editor.arena;
         let (last, node) = (arena.prev(guard), arena.node(sym));
@@ -206,6 +238,7 @@ impl Sequitur {
         let guard = self.editor.arena.guard(self.roots[self.current]);
         let last = self.editor.arena.prev(guard);
         let left = self.editor.arena.sym(last);
+        self.searches += 1;
         if left.pairs()
             && let Found::At(start) =
                 self.editor.digrams.find_or_insert(&self.editor.arena, left, sym, last)

@@ -51,6 +51,21 @@ proptest! {
     }
 
     #[test]
+    fn several_at_once_are_the_same_as_one_by_one(
+        input in (1..9u32).prop_flat_map(phrases), cut in 1..80usize,
+    ) {
+        let (mut whole, mut single) = (Sequitur::new(), Sequitur::new());
+        let (a, b) = (whole.sequence(), single.sequence());
+        for batch in input.chunks(cut) {
+            whole.extend(a, batch);
+        }
+        input.iter().for_each(|s| single.push(b, *s));
+        whole.check().map_err(TestCaseError::fail)?;
+        prop_assert_eq!(whole.symbols(), input.len() as u64);
+        prop_assert_eq!(whole.grammar(), single.grammar());
+    }
+
+    #[test]
     fn sequences_share_rules_and_breaks_are_not_bridged(
         steps in prop::collection::vec((0..3usize, prop::option::weighted(0.95, 0..4u32)), 0..300),
     ) {
@@ -126,4 +141,25 @@ fn cleared_grammars_begin_anew() {
         assert_eq!((sequitur.size(), sequitur.symbols()), (0, 0));
         assert_eq!(sequitur.memory_bytes(), held);
     }
+}
+
+#[test]
+fn digrams_that_come_and_go_do_not_fill_the_table() {
+    // Two phrases in an order that never repeats: rules are made and given up all the time, few stand.
+    let mut state = 9u64;
+    let mut sequitur = Sequitur::new();
+    let sequence = sequitur.sequence();
+    let (mut pushed, mut most) = (0usize, 0);
+    while pushed < 1_000_000 {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let length = 2 + (state >> 60) as u32;
+        let phrase: Vec<u32> = (0..length).map(|i| (state >> 33) as u32 % 3 + 5 * i).collect();
+        sequitur.extend(sequence, &phrase);
+        pushed += phrase.len();
+        most = most.max(sequitur.size());
+    }
+    sequitur.check().unwrap();
+    // 12 bytes a node and at most 4 slots of 4 bytes for each, twice that where vectors grow by doubling.
+    let bound = 2 * most * (12 + 16) + (1 << 16);
+    assert!(sequitur.memory_bytes() < bound, "{} of {bound}", sequitur.memory_bytes());
 }

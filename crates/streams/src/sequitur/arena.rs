@@ -106,6 +106,11 @@ impl Arena {
         self.nodes[n as usize].next
     }
 
+    /// The next node, or the same one if it is in no ring.
+    pub(super) fn next_or_self(&self, n: u32) -> u32 {
+        if self.sym(n) == FREE { n } else { self.next(n) }
+    }
+
     #[inline(always)]
     pub(super) fn prev(&self, n: u32) -> u32 {
         self.nodes[n as usize].prev

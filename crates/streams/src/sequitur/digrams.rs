@@ -1,22 +1,30 @@
 //! The table of digrams: where each pair of neighbouring symbols stands, once.
 //!
-//! Open addressing with linear probing; a slot is the pair's 32-bit hash and the node where the pair begins. The pair
-//! itself is read from the nodes, which a hit needs anyway; a foreign hash is passed over without looking. Removal moves
-//! later entries back, so there are no tombstones and the table need not be rebuilt.
+//! A slot is four bytes: the node where the pair begins, and of the pair's hash what there is room for beside it. The pair
+//! itself is read from the nodes, which a hit needs anyway; a foreign tag is passed over without looking. Programs that
+//! hardly repeat themselves are bound by how much of the table fits in the cache, so its size matters more than anything.
+//!
+//! Nothing is removed. An entry counts only while its pair stands at its node, so one whose pair is gone answers nothing,
+//! and is left behind when the table is next made anew. Removing would read a line of the table for each pair that goes,
+//! and to close the hole the nodes of all entries behind it.
 
 use super::arena::{Arena, Sym};
 
-/// Hash in the high half, node + 1 in the low; 0 is empty.
-type Slot = u64;
+/// Tag in the high bits, node + 1 in the low; 0 is empty.
+type Slot = u32;
 
 #[derive(Debug)]
 pub(super) struct Digrams {
     slots: Vec<Slot>,
-    len: usize,
+    /// Entries, those that answer nothing included.
+    taken: usize,
     shift: u32,
+    /// How many bits of a slot are the node.
+    node_bits: u32,
 }
 
 const SMALLEST: usize = 1 << 10;
+const LEAST_NODE_BITS: u32 = 20;
 
 /// Multiplies both halves into each other: runs of neighbouring numbers, which interning produces, spread well.
 #[inline(always)]
@@ -29,126 +37,143 @@ fn hash(a: Sym, b: Sym) -> u32 {
 /// The answer to a look-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Found {
-    /// The pair was not there and now stands for the node given.
-    Inserted,
-    /// It begins at this node.
+    /// The pair stands nowhere else, and is noted at the node given.
+    Here,
+    /// It begins at this other node.
     At(u32),
 }
 
 impl Digrams {
     pub(super) fn new() -> Digrams {
-        Digrams { slots: vec![0; SMALLEST], len: 0, shift: 32 - SMALLEST.trailing_zeros() }
+        let shift = 32 - SMALLEST.trailing_zeros();
+        Digrams { slots: vec![0; SMALLEST], taken: 0, shift, node_bits: LEAST_NODE_BITS }
     }
 
     pub(super) fn clear(&mut self) {
         self.slots.fill(0);
-        self.len = 0;
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.len
+        self.taken = 0;
     }
 
     pub(super) fn memory_bytes(&self) -> usize {
         self.slots.capacity() * size_of::<Slot>()
     }
 
-    /// Where the pair stands; notes `node` as its place if it stands nowhere. The pair need not be linked at `node` yet.
+    #[inline(always)]
+    fn home(&self, hash: u32) -> usize {
+        (hash >> self.shift) as usize
+    }
+
+    #[inline(always)]
+    fn slot(&self, hash: u32, node: u32) -> Slot {
+        hash << self.node_bits | (node + 1)
+    }
+
+    #[inline(always)]
+    fn node(&self, slot: Slot) -> u32 {
+        (slot & ((1 << self.node_bits) - 1)) - 1
+    }
+
+    /// Where the pair stands other than at `node`; notes `node` as its place if it stands nowhere else. The pair need not
+    /// be linked at `node` yet.
     #[inline]
     pub(super) fn find_or_insert(&mut self, arena: &Arena, a: Sym, b: Sym, node: u32) -> Found {
+        // Before the search: the pair at `node` may not be linked yet, and would be left behind.
+        if self.taken * 4 >= self.slots.len() * 3 || (node + 1) >> self.node_bits != 0 {
+            self.renew(arena);
+        }
         let hash = hash(a, b);
+        let wanted = self.slot(hash, node);
         let mask = self.slots.len() - 1;
-        let mut at = (hash >> self.shift) as usize;
+        let mut at = self.home(hash);
+        // Where to note it: an entry with its tag that answers nothing, or the end of the search.
+        let mut place = None;
         loop {
             let slot = self.slots[at & mask];
             if slot == 0 {
                 break;
             }
-            if (slot >> 32) as u32 == hash {
-                let n = slot as u32 - 1;
-                if arena.sym(n) == a && arena.sym(arena.next(n)) == b {
+            if (slot ^ wanted) >> self.node_bits == 0 {
+                let n = self.node(slot);
+                if n != node && arena.sym(n) == a && arena.sym(arena.next(n)) == b {
                     return Found::At(n);
+                }
+                // Noted here from a time when the pair stood here before: it may be noted elsewhere too. Pairs that come
+                // and go would fill the table with entries of the same tag, so these are used again.
+                if place.is_none() && (n == node || !self.stands(arena, slot)) {
+                    place = Some(at & mask);
                 }
             }
             at += 1;
         }
-        self.slots[at & mask] = u64::from(hash) << 32 | u64::from(node + 1);
-        self.len += 1;
-        if self.len * 8 > self.slots.len() * 5 {
-            self.grow();
+        self.taken += usize::from(place.is_none());
+        self.slots[place.unwrap_or(at & mask)] = wanted;
+        Found::Here
+    }
+
+    /// Whether a pair that this entry may be for stands at its node.
+    fn stands(&self, arena: &Arena, slot: Slot) -> bool {
+        let n = self.node(slot);
+        let (a, b) = (arena.sym(n), arena.sym(arena.next_or_self(n)));
+        a.pairs() && b.pairs() && self.slot(hash(a, b), n) == slot
+    }
+
+    /// Brings the slots of the pairs of neighbours in `symbols` into the cache. Plain loads that do not depend on each
+    /// other: the processor has many of them under way at once.
+    pub(super) fn touch(&self, before: Option<u32>, symbols: &[u32]) {
+        let mask = self.slots.len() - 1;
+        let mut left = before.unwrap_or(0);
+        let mut any = 0;
+        for right in symbols {
+            any |= self.slots[self.home(hash(Sym(left), Sym(*right))) & mask];
+            left = *right;
         }
-        Found::Inserted
+        std::hint::black_box(any);
     }
 
     /// Where the pair stands, without noting anything.
     pub(super) fn find(&self, arena: &Arena, a: Sym, b: Sym) -> Option<u32> {
         let hash = hash(a, b);
         let mask = self.slots.len() - 1;
-        let mut at = (hash >> self.shift) as usize;
+        let mut at = self.home(hash);
         loop {
             let slot = self.slots[at & mask];
             if slot == 0 {
                 return None;
             }
-            let n = (slot as u32).wrapping_sub(1);
-            if (slot >> 32) as u32 == hash && arena.sym(n) == a && arena.sym(arena.next(n)) == b {
+            let n = self.node(slot);
+            if (slot ^ self.slot(hash, n)) == 0 && arena.sym(n) == a && arena.sym(arena.next(n)) == b {
                 return Some(n);
             }
             at += 1;
         }
     }
 
-    /// Forgets that the pair stands at `node`; false if it is noted elsewhere or not at all.
-    #[inline]
-    pub(super) fn remove(&mut self, a: Sym, b: Sym, node: u32) -> bool {
-        let wanted = u64::from(hash(a, b)) << 32 | u64::from(node + 1);
+    /// Makes the table anew without what answers nothing any more: as large as before if that was much.
+    #[cold]
+    fn renew(&mut self, arena: &Arena) {
+        // In the order of the old slots, which is nearly that of the new ones.
+        let stands = |slot: &&Slot| **slot != 0 && self.stands(arena, **slot);
+        let kept: Vec<u32> = self.slots.iter().filter(stands).map(|slot| self.node(*slot)).collect();
+        let slots = if kept.len() * 2 > self.slots.len() { self.slots.len() * 2 } else { self.slots.len() };
+        let bits = usize::BITS - (2 * arena.nodes.len() + 1).leading_zeros();
+        self.node_bits = bits.clamp(LEAST_NODE_BITS, u32::BITS - 1);
+        self.shift = 32 - slots.trailing_zeros();
+        self.slots.clear();
+        self.slots.resize(slots, 0);
+        self.taken = 0;
+        for n in kept {
+            self.insert(hash(arena.sym(n), arena.sym(arena.next(n))), n);
+        }
+    }
+
+    fn insert(&mut self, hash: u32, node: u32) {
+        let wanted = self.slot(hash, node);
         let mask = self.slots.len() - 1;
-        let mut at = (wanted >> 32) as usize >> self.shift;
-        loop {
-            let slot = self.slots[at & mask];
-            if slot == 0 {
-                return false;
-            }
-            if slot == wanted {
-                self.close(at & mask);
-                return true;
-            }
+        let mut at = self.home(hash);
+        while ![0, wanted].contains(&self.slots[at & mask]) {
             at += 1;
         }
-    }
-
-    /// Empties a slot and moves back what was displaced past it.
-    fn close(&mut self, mut hole: usize) {
-        let mask = self.slots.len() - 1;
-        let mut at = hole;
-        loop {
-            at = (at + 1) & mask;
-            let slot = self.slots[at];
-            if slot == 0 {
-                break;
-            }
-            let home = (slot >> 32) as usize >> self.shift;
-            if at.wrapping_sub(home) & mask >= at.wrapping_sub(hole) & mask {
-                self.slots[hole] = slot;
-                hole = at;
-            }
-        }
-        self.slots[hole] = 0;
-        self.len -= 1;
-    }
-
-    #[cold]
-    fn grow(&mut self) {
-        let double = vec![0; self.slots.len() * 2];
-        let old = std::mem::replace(&mut self.slots, double);
-        self.shift -= 1;
-        let mask = self.slots.len() - 1;
-        for slot in old.into_iter().filter(|s| *s != 0) {
-            let mut at = (slot >> 32) as usize >> self.shift;
-            while self.slots[at & mask] != 0 {
-                at += 1;
-            }
-            self.slots[at & mask] = slot;
-        }
+        self.taken += usize::from(self.slots[at & mask] == 0);
+        self.slots[at & mask] = wanted;
     }
 }

@@ -17,13 +17,13 @@ impl Editor {
         Editor { arena: Arena::new(), digrams: Digrams::new(), again: Vec::new() }
     }
 
-    /// Forgets the digram that begins at `n`. Of three equal symbols only one pair is noted, since the pairs overlap;
-    /// when that goes, the other has to be noted, if it still stands then.
+    /// The digram that begins at `n` goes. Of three equal symbols only one pair is noted, since the pairs overlap; when
+    /// that goes, the other has to be noted, if it still stands then.
     #[inline]
     pub(super) fn forget(&mut self, n: u32) {
         let next = self.arena.next(n);
         let (a, b) = (self.arena.sym(n), self.arena.sym(next));
-        if a.pairs() && b.pairs() && self.digrams.remove(a, b, n) && a == b {
+        if a == b && a.pairs() {
             self.later(self.arena.prev(n));
             self.later(next);
         }
@@ -113,7 +113,6 @@ impl Editor {
                 continue;
             }
             if let Found::At(m) = self.digrams.find_or_insert(&self.arena, a, b, n)
-                && m != n
                 && self.arena.next(m) != n
                 && next != m
             {
