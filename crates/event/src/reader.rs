@@ -56,8 +56,8 @@ pub struct Signal {
     pub pc: u64,
 }
 
-/// Reads a stream. All methods do nothing unless implemented.
-pub trait Reader {
+/// Reads a stream. All methods do nothing unless implemented. Live streams are read by a thread of its own.
+pub trait Reader: Send {
     /// A burst begins.
     fn begin(&mut self, _begin: &Begin) {}
     /// The burst of a thread that has just begun stands for this much CPU time, in nanoseconds; told where that changes

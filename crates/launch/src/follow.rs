@@ -7,15 +7,18 @@
 
 use crate::children::Ended;
 use crate::place_running::{Outcome, place_in_running};
-use crate::serve::{Exit, Outlets, Totals, exit_of};
+use crate::reading::{Clerk, Desk};
+use crate::serve::{Exit, Totals, exit_of};
 use crate::session::{SIGNAL, Session};
-use crate::study::{Spent, Study};
+use crate::shared::SharedMemory;
+use crate::study::Study;
 use crate::watch;
 use sonde_event::{Decoder, Reader};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// One image that a followed process ran, from its first burst to its end.
 pub struct Part {
@@ -35,7 +38,7 @@ pub struct Part {
 ///
 /// Parts are handed over as they end rather than all at once, so that what is kept of them stays small however many
 /// there are.
-pub trait Parts {
+pub trait Parts: Send {
     /// A part begins: process `pid` runs `exe`.
     fn begin(&mut self, pid: i32, exe: &Path);
     /// Who reads the stream of the part of this process. None: it is not decoded.
@@ -64,86 +67,65 @@ pub struct Followed {
 /// A followed process with a probe.
 pub(crate) struct Child {
     pub study: Study,
-    exe: PathBuf,
-}
-
-fn outlets_of<'b>(out: &'b mut Outlets<'_>, pid: i32) -> Outlets<'b> {
-    let parts = out.parts.as_deref_mut();
-    Outlets { reader: parts.and_then(|parts| parts.reader(pid)), ..Outlets::default() }
+    pub exe: PathBuf,
 }
 
 impl Session {
     /// A process without a probe is due for a burst, and its thread `tid` stands still where one can begin.
-    pub(crate) fn place_in_child(&mut self, pid: i32, tid: i32, out: &mut Outlets<'_>) {
+    pub(crate) fn place_in_child(&mut self, pid: i32, tid: i32, clerk: &Clerk<'_>) {
         let Some(stops) = &mut self.stops else { return };
         let options = &self.options;
         let inside = sonde_wire::control::trigger::STOPS;
-        let make = |fd| crate::shared::SharedMemory::over(fd, options, inside, SIGNAL);
+        let make = |fd| SharedMemory::over(fd, options, inside, SIGNAL);
         match place_in_running(tid, &stops.holdings(pid), make, SIGNAL) {
             Ok(Outcome::Placed(shared, holdings)) => {
                 let exe = fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
-                let now = self.study.shared.control();
+                let now = self.shared.control();
                 let control = shared.control();
                 control.period_now.store(now.period_now.load(Relaxed), Relaxed);
                 control.burst_checks_now.store(now.burst_checks_now.load(Relaxed), Relaxed);
+                let shared: Arc<SharedMemory> = Arc::from(shared);
+                let study = Study::new(pid, Arc::clone(&shared), options.detail);
+                clerk.order(move |desk| desk.begin_part(Child { study, exe }));
                 stops.placed(pid, tid, holdings, &shared);
-                let study = Study::new(pid, *shared, options.detail);
-                if let Some(parts) = &mut out.parts {
-                    parts.begin(pid, &exe);
-                }
-                let mut child = Child { study, exe };
-                child.study.look_at_mappings(&mut outlets_of(out, pid));
                 self.followed.recorded += u64::from(self.recorded.insert(pid));
-                self.children.insert(pid, child);
+                self.children.insert(pid, shared);
             }
             Ok(Outcome::NotNow) => stops.not_now(tid),
             Err(_) => self.followed.refused += u64::from(stops.failed(pid, tid)),
         }
     }
 
-    /// Reads what followed processes logged. Returns whether there was much.
-    pub(crate) fn read_children(&mut self, out: &mut Outlets<'_>, now: Instant) -> bool {
-        let mut busy = false;
-        for (pid, child) in &mut self.children {
-            let mut out = outlets_of(out, *pid);
-            busy |= child.study.read(&mut out);
-            if child.study.watch.is_due(now) {
-                child.study.look_at_mappings(&mut out);
-            }
-        }
-        busy
-    }
-
-    /// Looks at the mappings of a followed process.
-    pub(crate) fn look_at_child(&mut self, pid: i32, out: &mut Outlets<'_>) {
-        if let Some(child) = self.children.get_mut(&pid) {
-            child.study.look_at_mappings(&mut outlets_of(out, pid));
-        }
-    }
-
     /// A followed process ended.
-    pub(crate) fn child_ended(&mut self, pid: i32, ended: &Ended, out: &mut Outlets<'_>) {
+    pub(crate) fn child_ended(&mut self, pid: i32, ended: &Ended, clerk: &Clerk<'_>) {
         self.followed.cpu += ended.own;
         self.followed.system += ended.system;
         let before = self.cpu_before_exec.remove(&pid).unwrap_or_default();
         self.recorded.remove(&pid);
-        self.end_part(pid, Some(exit_of(ended.status)), ended.own.saturating_sub(before), out);
+        self.end_part(pid, Some(exit_of(ended.status)), ended.own.saturating_sub(before), clerk);
     }
 
     /// A followed process replaced itself by another program.
-    pub(crate) fn child_replaced(&mut self, pid: i32, out: &mut Outlets<'_>) {
+    pub(crate) fn child_replaced(&mut self, pid: i32, clerk: &Clerk<'_>) {
         let now = watch::cpu_time(pid);
         let before = self.cpu_before_exec.insert(pid, now).unwrap_or_default();
-        self.end_part(pid, None, now.saturating_sub(before), out);
+        self.end_part(pid, None, now.saturating_sub(before), clerk);
         if let Some(stops) = &mut self.stops {
             stops.go_on_without_probe(pid);
         }
     }
 
+    fn end_part(&mut self, pid: i32, exit: Option<Exit>, cpu: Duration, clerk: &Clerk<'_>) {
+        if self.children.remove(&pid).is_some() {
+            let clock = self.clock;
+            clerk.order(move |desk| desk.end_part(pid, exit, cpu, &clock));
+        }
+    }
+
     /// The program ended: those that are still there go on without us.
-    pub(crate) fn leave_children(&mut self, out: &mut Outlets<'_>) {
-        for child in self.children.values() {
-            child.study.shared.control().stop.store(1, Relaxed);
+    pub(crate) fn leave_children(&mut self, desk: &mut Desk<'_>) {
+        for shared in self.children.values() {
+            shared.control().stop.store(1, Relaxed);
         }
         let Some(stops) = &mut self.stops else { return };
         let left = stops.release();
@@ -153,16 +135,7 @@ impl Session {
             let cpu = watch::cpu_time(pid);
             self.followed.cpu += cpu;
             let before = self.cpu_before_exec.remove(&pid).unwrap_or_default();
-            self.end_part(pid, None, cpu.saturating_sub(before), out);
-        }
-    }
-
-    fn end_part(&mut self, pid: i32, exit: Option<Exit>, cpu: Duration, out: &mut Outlets<'_>) {
-        let Some(mut child) = self.children.remove(&pid) else { return };
-        child.study.read_rest(&mut outlets_of(out, pid));
-        let (totals, decoder) = child.study.conclude(&self.clock, Spent { cpu, ..Spent::default() });
-        if let Some(parts) = &mut out.parts {
-            parts.end(Part { pid, exe: child.exe, exit, totals, decoder });
+            desk.end_part(pid, None, cpu.saturating_sub(before), &self.clock);
         }
     }
 }

@@ -22,6 +22,7 @@ mod place;
 mod place_running;
 mod program;
 mod ptrace;
+mod reading;
 mod serve;
 mod session;
 mod shared;

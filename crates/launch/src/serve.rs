@@ -1,16 +1,20 @@
-//! Reads what the probe logs until the program is gone.
+//! Triggers and watches over the program until it is gone, while another thread reads what the probe logs.
 
 use crate::children::{self, Children, Ended};
 use crate::follow::{Followed, Parts};
+use crate::reading::{Clerk, Desk};
 use crate::session::Session;
-use crate::signals;
-use crate::stops::News;
+use crate::signals::{self, Waiting};
+use crate::stops::{News, Stops};
 use crate::study::Spent;
 use sonde_event::maps::{Mapping, Mappings};
 use sonde_event::{Decoder, Lost, Reader, StreamError};
 use sonde_wire::Counter;
+use std::panic::resume_unwind;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Acquire;
+use std::thread;
 use std::time::{Duration, Instant};
 
 /// How the program ended.
@@ -103,7 +107,7 @@ pub struct Served {
 }
 
 /// Sees what the probe wrote before anybody makes sense of it: a trace file is one.
-pub trait Tap {
+pub trait Tap: Send {
     /// A superblock was described.
     fn description(&mut self, words: &[u64]);
     /// A thread filled (a part of) a buffer; all it refers to was described before.
@@ -127,61 +131,76 @@ pub struct Outlets<'a> {
 const TICK: Duration = Duration::from_millis(100);
 
 impl Session {
-    /// Feeds the stream to the outlets until the program ends. `tick` is called about every 100 ms with the session,
-    /// for progress and adaptation.
-    pub fn serve(mut self, mut out: Outlets<'_>, tick: &mut dyn FnMut(&mut Session)) -> Served {
-        let mut next_tick = Instant::now() + TICK;
-        self.study.look_at_mappings(&mut out);
-        let exit = loop {
-            let seen = self.study.shared.control().full_signal.load(Acquire);
-            let mut busy = self.study.read(&mut out);
-            busy |= self.read_children(&mut out, Instant::now());
-            match self.poll(&mut out) {
-                Poll::Running => {}
-                Poll::Again => busy = true,
-                Poll::Ended(exit) => break exit,
-                Poll::Replaced => {
-                    self.study.read_rest(&mut out);
-                    self.place_again();
-                }
-            }
-            let now = Instant::now();
-            let ready = self.study.shared.control().ready.load(Acquire) != 0;
-            if let Some(threads) = self.threads.as_mut().filter(|_| ready) {
-                threads.scan(now);
-            }
-            if self.study.watch.is_due(now) {
-                self.study.look_at_mappings(&mut out);
-            }
-            if now >= next_tick {
-                tick(&mut self);
-                next_tick = now + TICK;
-            }
-            if !busy {
-                self.wait(seen);
-            }
-        };
-        self.study.read_rest(&mut out);
-        self.leave_children(&mut out);
+    /// Feeds the stream to the outlets until the program ends, from another thread. `tick` is called about every 100 ms
+    /// with the session, for progress and adaptation.
+    ///
+    /// # Panics
+    /// If an outlet does.
+    pub fn serve(mut self, out: Outlets<'_>, tick: &mut dyn FnMut(&mut Session)) -> Served {
+        let study = self.study.take().expect("a session is served once, which takes it");
+        let mut desk = Desk::new(study, out);
+        desk.look_at_mappings(self.pid);
+        let waiting = Waiting::new();
+        let (exit, mut desk) = thread::scope(|scope| {
+            let (clerk, orders) = Clerk::new(Arc::clone(&self.shared));
+            let reader = scope.spawn(move || desk.work(&orders));
+            let exit = self.watch_over(&clerk, &waiting, &|| reader.is_finished(), tick);
+            drop(clerk);
+            let desk = reader.join().unwrap_or_else(|panic| resume_unwind(panic));
+            (exit.expect("only a panic ends the reader before the program"), desk)
+        });
+        drop(waiting);
+        desk.read_rest();
+        self.leave_children(&mut desk);
         let threads = self.threads.as_ref().map_or(0, |t| t.uncovered);
         let uncovered = threads + self.stops.as_ref().map_or(0, |s| s.uncovered);
         let spent = Spent { cpu: self.cpu, system: self.system, children: self.children(), uncovered };
-        let (totals, decoder) = self.study.conclude(&self.clock, spent);
+        let (totals, decoder) = desk.study.conclude(&self.clock, spent);
         Served { exit, totals, decoder, followed: self.followed }
     }
 
-    /// Waits for a full buffer, the end of the program, or a little while.
-    fn wait(&self, seen: u32) {
-        let patience = self.stops.as_ref().map_or(Duration::from_millis(2), |s| s.patience());
-        let limit = libc::timespec { tv_sec: 0, tv_nsec: i64::from(patience.subsec_nanos()) };
-        let word = self.study.shared.control().full_signal.as_ptr();
-        // SAFETY: the word and the time are valid; FUTEX_WAIT = 0 on shared memory.
-        unsafe { libc::syscall(libc::SYS_futex, word, 0, seen, &raw const limit, 0, 0) };
+    /// Triggers, and does what has to be done for the program, until it ends. None if the reader does before.
+    fn watch_over(
+        &mut self,
+        clerk: &Clerk<'_>,
+        waiting: &Waiting,
+        is_over: &dyn Fn() -> bool,
+        tick: &mut dyn FnMut(&mut Session),
+    ) -> Option<Exit> {
+        let mut next_tick = Instant::now() + TICK;
+        while !is_over() {
+            let again = match self.poll(clerk) {
+                Poll::Running => false,
+                Poll::Again => true,
+                Poll::Ended(exit) => return Some(exit),
+                Poll::Replaced => {
+                    clerk.order_now(Desk::read_rest);
+                    if self.place_again() {
+                        clerk.order(|desk| desk.study.watch.follow_exec());
+                    }
+                    false
+                }
+            };
+            let now = Instant::now();
+            let ready = self.shared.control().ready.load(Acquire) != 0;
+            if let Some(threads) = self.threads.as_mut().filter(|_| ready) {
+                threads.scan(now);
+            }
+            if now >= next_tick {
+                tick(self);
+                next_tick = now + TICK;
+            }
+            if !again {
+                let patience = self.stops.as_ref().map_or(Duration::from_millis(2), Stops::patience);
+                waiting.wait(patience);
+            }
+        }
+        None
     }
 
     /// What became of the program meanwhile.
-    fn poll(&mut self, out: &mut Outlets<'_>) -> Poll {
-        let pid = self.study.pid;
+    fn poll(&mut self, clerk: &Clerk<'_>) -> Poll {
+        let pid = self.pid;
         if self.stops.is_some() {
             return match self.news() {
                 None => Poll::Running,
@@ -192,19 +211,19 @@ impl Session {
                 }
                 Some(News::Replaced(replaced)) if replaced == pid => Poll::Replaced,
                 Some(News::Ended(child, how)) => {
-                    self.child_ended(child, &how, out);
+                    self.child_ended(child, &how, clerk);
                     Poll::Again
                 }
                 Some(News::Replaced(child)) => {
-                    self.child_replaced(child, out);
+                    self.child_replaced(child, clerk);
                     Poll::Again
                 }
                 Some(News::Leaving(leaving)) => {
-                    self.look_before_the_end(leaving, out);
+                    self.look_before_the_end(leaving, clerk);
                     Poll::Again
                 }
                 Some(News::Due(child, tid)) => {
-                    self.place_in_child(child, tid, out);
+                    self.place_in_child(child, tid, clerk);
                     Poll::Again
                 }
             };
@@ -227,21 +246,17 @@ impl Session {
     }
 
     fn news(&mut self) -> Option<News> {
-        let (study, children) = (&self.study, &self.children);
-        let find = |pid: i32| match pid == study.pid {
-            true => Some(&study.shared),
-            false => children.get(&pid).map(|child| &child.study.shared),
+        let (program, shared, children) = (self.pid, &self.shared, &self.children);
+        let find = |pid: i32| match pid == program {
+            true => Some(&**shared),
+            false => children.get(&pid).map(|shared| &**shared),
         };
         self.stops.as_mut()?.serve(&find)
     }
 
     /// A process stands still at its end, with all its memory: what is mapped now is the last that can be seen of it.
-    fn look_before_the_end(&mut self, pid: i32, out: &mut Outlets<'_>) {
-        if pid == self.study.pid {
-            self.study.look_at_mappings(out);
-        } else {
-            self.look_at_child(pid, out);
-        }
+    fn look_before_the_end(&mut self, pid: i32, clerk: &Clerk<'_>) {
+        clerk.order_now(move |desk| desk.look_at_mappings(pid));
         if let Some(stops) = &mut self.stops {
             stops.not_now(pid);
         }
@@ -256,7 +271,7 @@ impl Session {
 
     /// Counted by the tracer, by the probe, or by looking; see the module that looks.
     fn children(&self) -> Children {
-        let inside = self.study.shared.control().counter(Counter::Children);
+        let inside = self.shared.control().counter(Counter::Children);
         let reported = self.stops.as_ref().map_or(0, |s| s.children);
         let seen = self.threads.as_ref().map_or(0, |t| t.children.count());
         // Some there were, if there is time that only children can have taken.

@@ -2,7 +2,7 @@
 
 use crate::error::LaunchError;
 use crate::fewer_checks::{self, FewerChecks};
-use crate::follow::{Child, Followed};
+use crate::follow::Followed;
 use crate::options::{Loader, Options, Policy, Trigger};
 use crate::perf;
 use crate::place;
@@ -15,10 +15,10 @@ use crate::stops::{Care, Stops};
 use crate::study::Study;
 use crate::threads::{Kind, Threads};
 use crate::watch::{self, Clock};
-use sonde_event::Decoder;
 use sonde_wire::Counter;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
@@ -43,7 +43,10 @@ pub struct Setup {
 
 /// A running program with the probe inside.
 pub struct Session {
-    pub(crate) study: Study,
+    pub(crate) pid: i32,
+    pub(crate) shared: Arc<SharedMemory>,
+    /// Until somebody reads it.
+    pub(crate) study: Option<Study>,
     pub(crate) threads: Option<Threads>,
     pub(crate) stops: Option<Stops>,
     pub(crate) clock: Clock,
@@ -51,8 +54,8 @@ pub struct Session {
     pub(crate) system: Duration,
     pub(crate) children_cpu: Duration,
     pub(crate) options: Options,
-    /// Followed processes that have a probe.
-    pub(crate) children: BTreeMap<i32, Child>,
+    /// Followed processes that have a probe, and what is shared with it.
+    pub(crate) children: BTreeMap<i32, Arc<SharedMemory>>,
     /// Those that had one, in this image or one before.
     pub(crate) recorded: HashSet<i32>,
     /// CPU time that they had used when they last replaced themselves.
@@ -87,7 +90,7 @@ impl Session {
             Kind::Timer => sonde_wire::control::trigger::TIMER,
             _ => sonde_wire::control::trigger::OUTSIDE,
         };
-        let shared = SharedMemory::new(options, inside, SIGNAL)?;
+        let shared = Arc::new(SharedMemory::new(options, inside, SIGNAL)?);
         let (clock, signals) = (Clock::start(), Signals::take_over());
         let Spawned { pid, .. } = spawn(program, &shared, Way::Preloaded)?;
         let threads = Threads::new(pid, kind, SIGNAL, &shared);
@@ -110,7 +113,7 @@ impl Session {
             Some(Kind::Stops) => sonde_wire::control::trigger::STOPS,
             _ => sonde_wire::control::trigger::OUTSIDE,
         };
-        let shared = SharedMemory::new(options, inside, SIGNAL)?;
+        let shared = Arc::new(SharedMemory::new(options, inside, SIGNAL)?);
         let fewer_checks = fewer_checks::prepare(program, options, &shared);
         let clock = Clock::start();
         let signals = Signals::take_over();
@@ -155,7 +158,9 @@ impl Session {
         signals: Signals,
     ) -> Session {
         Session {
-            study,
+            pid: study.pid,
+            shared: Arc::clone(&study.shared),
+            study: Some(study),
             threads,
             stops,
             clock,
@@ -174,17 +179,19 @@ impl Session {
 
     /// The program replaced itself by another one (exec) and is stopped at its first instruction: the probe goes into
     /// the new image, with the same shared memory. If it cannot, the new program runs natively, and the report says so.
-    pub(crate) fn place_again(&mut self) {
-        self.study.free_buffers();
-        let pid = self.study.pid;
-        let placed = Tracee::new(pid).and_then(|t| place::place(&t, &self.study.shared, None, SIGNAL));
-        if let Some(stops) = &mut self.stops {
-            match placed {
-                Ok(holdings) => {
-                    stops.go_on_after_exec(holdings);
-                    self.study.watch.follow_exec();
-                }
-                Err(_) => stops.give_up(),
+    /// Returns whether it could.
+    pub(crate) fn place_again(&mut self) -> bool {
+        self.shared.free_buffers();
+        let placed = Tracee::new(self.pid).and_then(|t| place::place(&t, &self.shared, None, SIGNAL));
+        let Some(stops) = &mut self.stops else { return false };
+        match placed {
+            Ok(holdings) => {
+                stops.go_on_after_exec(holdings);
+                true
+            }
+            Err(_) => {
+                stops.give_up();
+                false
             }
         }
     }
@@ -196,20 +203,21 @@ impl Session {
 
     /// The program's process id.
     pub fn pid(&self) -> i32 {
-        self.study.pid
+        self.pid
     }
 
     /// All processes that have a probe: the program, and those that are followed.
-    pub(crate) fn studies(&self) -> impl Iterator<Item = &Study> {
-        std::iter::once(&self.study).chain(self.children.values().map(|child| &child.study))
+    fn probes(&self) -> impl Iterator<Item = (i32, &SharedMemory)> {
+        let children = self.children.iter().map(|(pid, shared)| (*pid, &**shared));
+        std::iter::once((self.pid, &*self.shared)).chain(children)
     }
 
     /// Changes the mean CPU time between bursts, and the checks of the next ones.
     pub fn set_pace(&mut self, period: Duration, checks: u64) {
         let period_ns = period.as_nanos() as u64;
-        for study in self.studies() {
-            study.shared.control().period_now.store(period_ns, Relaxed);
-            study.shared.control().burst_checks_now.store(checks, Relaxed);
+        for (_, shared) in self.probes() {
+            shared.control().period_now.store(period_ns, Relaxed);
+            shared.control().burst_checks_now.store(checks, Relaxed);
         }
         if let Some(threads) = &mut self.threads {
             threads.set_period(period_ns);
@@ -221,22 +229,17 @@ impl Session {
 
     /// CPU time that the program, and the processes that are followed and have a probe, have used so far.
     pub fn cpu_time(&self) -> Duration {
-        self.studies().map(|study| watch::cpu_time(study.pid)).sum()
+        self.probes().map(|(pid, _)| watch::cpu_time(pid)).sum()
     }
 
     /// One of the probes' counters, of the same processes.
     pub fn counter(&self, counter: Counter) -> u64 {
-        self.studies().map(|study| study.shared.control().counter(counter)).sum()
+        self.probes().map(|(_, shared)| shared.control().counter(counter)).sum()
     }
 
     /// Time-stamp ticks in a second, as measured so far.
     pub fn ticks_per_second(&self) -> f64 {
         self.clock.ticks_per_second()
-    }
-
-    /// The decoder of the program, for its catalog.
-    pub fn decoder(&self) -> &Decoder {
-        &self.study.decoder
     }
 }
 

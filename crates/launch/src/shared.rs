@@ -191,6 +191,13 @@ impl SharedMemory {
         unsafe { &*self.at.cast::<Control>() }
     }
 
+    /// Nobody owns a buffer any more: the image of the process was replaced.
+    pub fn free_buffers(&self) {
+        for buffer in &self.control().buffers {
+            buffer.state.store(control::state::FREE, Ordering::Relaxed);
+        }
+    }
+
     /// The descriptor.
     pub fn fd(&self) -> i32 {
         self.fd.as_raw_fd()

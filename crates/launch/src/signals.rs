@@ -11,6 +11,7 @@ use std::ptr::{null, null_mut};
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicI32, AtomicU64};
+use std::time::Duration;
 
 /// Passed on to the program when a process sends them; from the terminal they reach it by themselves.
 const PASSED: [i32; 7] =
@@ -135,6 +136,44 @@ pub(crate) fn as_inherited() {
     set(libc::SIGCHLD, INHERITED_CHILD.load(Relaxed), 0);
     for signal in PASSED.into_iter().filter(|s| is_ignored(*s)) {
         set(signal, libc::SIG_IGN, 0);
+    }
+}
+
+/// Waits for the program without missing a report of it: SIGCHLD comes only while this thread waits.
+pub(crate) struct Waiting {
+    before: libc::sigset_t,
+}
+
+impl Waiting {
+    /// From now on, in this thread and those that it starts.
+    pub fn new() -> Waiting {
+        // SAFETY: both sets are plain data that the calls fill or read.
+        unsafe {
+            let mut child: libc::sigset_t = zeroed();
+            let mut before: libc::sigset_t = zeroed();
+            libc::sigemptyset(&mut child);
+            libc::sigaddset(&mut child, libc::SIGCHLD);
+            libc::pthread_sigmask(libc::SIG_BLOCK, &child, &mut before);
+            Waiting { before }
+        }
+    }
+
+    /// Returns after this time, or as soon as something was reported, also since the last wait.
+    pub fn wait(&self, most: Duration) {
+        let most = libc::timespec { tv_sec: 0, tv_nsec: i64::from(most.subsec_nanos()) };
+        // SAFETY: there are no descriptors; time and set are valid.
+        unsafe {
+            let mut open = self.before;
+            libc::sigdelset(&mut open, libc::SIGCHLD);
+            libc::ppoll(null_mut(), 0, &most, &open);
+        }
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        // SAFETY: the set is what this thread had before.
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &self.before, null_mut()) };
     }
 }
 

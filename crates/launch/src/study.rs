@@ -11,13 +11,14 @@ use sonde_wire::control::state;
 use sonde_wire::descriptor::{HEAD_WORDS, Head};
 use sonde_wire::slot::{MAX_THREADS, SLOT_BYTES};
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::time::{Duration, Instant};
 
 /// A process that is recorded.
 pub(crate) struct Study {
     pub pid: i32,
-    pub shared: SharedMemory,
+    pub shared: Arc<SharedMemory>,
     pub watch: Watch,
     pub decoder: Decoder,
     scratch: Vec<u64>,
@@ -37,7 +38,7 @@ pub(crate) struct Spent {
 
 impl Study {
     /// Nothing read yet.
-    pub fn new(pid: i32, shared: SharedMemory, detail: Detail) -> Study {
+    pub fn new(pid: i32, shared: Arc<SharedMemory>, detail: Detail) -> Study {
         Study {
             pid,
             shared,
@@ -50,27 +51,20 @@ impl Study {
         }
     }
 
-    /// Reads what is there. Returns whether there was a full buffer.
+    /// Reads what is there, of full buffers the oldest. Returns whether there was one.
     pub fn read(&mut self, out: &mut Outlets<'_>) -> bool {
-        let busy = self.drain(out);
+        let busy = self.read_oldest(out);
         self.read_descriptions(out);
         busy
     }
 
     /// Reads what is there once nobody writes any more: also the buffers that threads were still filling.
     pub fn read_rest(&mut self, out: &mut Outlets<'_>) {
-        self.drain(out);
+        while self.read_oldest(out) {}
         for i in 0..self.shared.regions().count as usize {
             if self.shared.control().buffers[i].state.load(Acquire) == state::OWNED {
                 self.read_buffer(i, out);
             }
-        }
-    }
-
-    /// Nobody owns a buffer any more: the image of the process was replaced.
-    pub fn free_buffers(&self) {
-        for buffer in &self.shared.control().buffers {
-            buffer.state.store(state::FREE, Relaxed);
         }
     }
 
@@ -159,22 +153,18 @@ impl Study {
         head.is_some_and(|head| !self.watch.knows_code(Head::decode(head).pc))
     }
 
-    /// Reads all full buffers, oldest first. Returns whether there was one.
-    fn drain(&mut self, out: &mut Outlets<'_>) -> bool {
-        let mut any = false;
-        loop {
-            let buffers = &self.shared.control().buffers[..self.shared.regions().count as usize];
-            let full = buffers.iter().enumerate().filter(|(_, b)| b.state.load(Acquire) == state::FULL);
-            let Some(i) = full.min_by_key(|(_, b)| b.order.load(Relaxed)).map(|(i, _)| i) else { break };
-            self.read_buffer(i, out);
-            let control = self.shared.control();
-            control.buffers[i].state.store(state::FREE, Release);
-            control.free_signal.fetch_add(1, AcqRel);
-            // SAFETY: FUTEX_WAKE = 1 only uses the address as a name.
-            unsafe { libc::syscall(libc::SYS_futex, control.free_signal.as_ptr(), 1, i32::MAX, 0, 0, 0) };
-            any = true;
-        }
-        any
+    /// Reads the buffer that has been full for longest. Returns whether there was one.
+    fn read_oldest(&mut self, out: &mut Outlets<'_>) -> bool {
+        let buffers = &self.shared.control().buffers[..self.shared.regions().count as usize];
+        let full = buffers.iter().enumerate().filter(|(_, b)| b.state.load(Acquire) == state::FULL);
+        let Some(i) = full.min_by_key(|(_, b)| b.order.load(Relaxed)).map(|(i, _)| i) else { return false };
+        self.read_buffer(i, out);
+        let control = self.shared.control();
+        control.buffers[i].state.store(state::FREE, Release);
+        control.free_signal.fetch_add(1, AcqRel);
+        // SAFETY: FUTEX_WAKE = 1 only uses the address as a name.
+        unsafe { libc::syscall(libc::SYS_futex, control.free_signal.as_ptr(), 1, i32::MAX, 0, 0, 0) };
+        true
     }
 
     fn read_buffer(&mut self, i: usize, out: &mut Outlets<'_>) {

@@ -94,6 +94,11 @@ impl Watch {
         now >= self.next
     }
 
+    /// How long until then.
+    pub fn until_due(&self, now: Instant) -> Duration {
+        self.next.saturating_duration_since(now)
+    }
+
     /// Whether code at this address is in a known mapping.
     pub fn knows_code(&self, pc: u64) -> bool {
         self.mappings.find(pc).is_some_and(Mapping::is_executable)
@@ -190,6 +195,7 @@ fn without(mapping: Mapping, parts: &[(u64, u64)]) -> Vec<Mapping> {
 }
 
 /// Wall time and time stamp since the start of the program.
+#[derive(Clone, Copy)]
 pub struct Clock {
     started: Instant,
     stamp: u64,

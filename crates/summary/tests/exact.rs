@@ -9,6 +9,7 @@ use sonde_event::maps::Mapping;
 use sonde_event::{Access, Begin, Cause, Decoder, Detail, End, ExitKind, Reader, Run};
 use sonde_place::Places;
 use sonde_summary::{BurstTime, Bursts, Config, Kind, Summaries, Summary, Trees, Unit, What};
+use sonde_wire::marker;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use synthetic::{BASE, Described, begin, end, program};
@@ -34,6 +35,7 @@ struct Plain {
     instructions: u64,
     bursts: Bursts,
     time: Option<u64>,
+    own_time: Option<u64>,
     counts: Exact,
 }
 
@@ -46,6 +48,7 @@ impl Plain {
             instructions: 0,
             bursts: Bursts::default(),
             time,
+            own_time: None,
             counts: Exact::new(),
         }
     }
@@ -96,7 +99,7 @@ impl Plain {
 
     fn close(&mut self) {
         let weight = match self.time {
-            Some(time) => self.bursts.weigh(time, self.instructions),
+            Some(time) => self.bursts.weigh(self.own_time.take().unwrap_or(time), self.instructions),
             None => 1,
         };
         self.instructions = 0;
@@ -136,6 +139,10 @@ impl Reader for Plain {
         self.bursts.count += 1;
     }
 
+    fn pace(&mut self, _: i32, period_ns: u64) {
+        self.own_time = Some(period_ns * 1000);
+    }
+
     fn end(&mut self, _: &End) {
         self.close();
     }
@@ -144,8 +151,9 @@ impl Reader for Plain {
 /// One pass of a burst: which superblock, which exit, and what its words are made from.
 type Pass = (usize, usize, u64);
 
-fn log(program: &[Described; 3], tid: i32, passes: &[Pass]) -> Vec<u64> {
+fn log(program: &[Described; 3], tid: i32, pace: Option<u64>, passes: &[Pass]) -> Vec<u64> {
     let mut log = begin(tid, 1, BASE);
+    log.extend(pace.into_iter().flat_map(|ns| [marker::header(marker::Kind::Pace, 2).into(), ns]));
     for &(block, exit, seed) in passes {
         let described = &program[block];
         let exit = exit % described.plan.exits.len();
@@ -235,11 +243,14 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
     #[test]
     fn every_kind_agrees_with_exact_counts(
-        bursts in prop::collection::vec(prop::collection::vec((0..3usize, 0..4usize, any::<u64>()), 0..60), 1..20),
+        bursts in prop::collection::vec(
+            (prop::option::of(1..100_000_000u64), prop::collection::vec((0..3usize, 0..4usize, any::<u64>()), 0..60)),
+            1..20,
+        ),
         weighted: bool,
     ) {
         let program = program(Detail::Values);
-        let logs: Vec<Vec<u64>> = bursts.iter().map(|passes| log(&program, 1, passes)).collect();
+        let logs: Vec<Vec<u64>> = bursts.iter().map(|(pace, passes)| log(&program, 1, *pace, passes)).collect();
         let (summary, plain) = summarize(&config(weighted, 1), &logs);
         agree(&summary, &plain.counts)?;
         prop_assert_eq!(summary.ranges.len(), Kind::ALL.len());

@@ -31,7 +31,7 @@ impl<'a, W: Write> Dump<'a, W> {
     }
 }
 
-impl<W: Write> Reader for Dump<'_, W> {
+impl<W: Write + Send> Reader for Dump<'_, W> {
     fn begin(&mut self, begin: &Begin) {
         self.line(format_args!("begin {} time {} pc {:#x}", begin.tid, begin.time, begin.pc));
     }

@@ -32,7 +32,7 @@ pub struct Args {
 
 /// Replays.
 pub fn run(args: &Args) -> Result<()> {
-    let mut out = BufWriter::new(io::stdout().lock());
+    let mut out = BufWriter::new(io::stdout());
     let mut count = Count::default();
     let played = if args.dump {
         let mut dump = Dump::new(&mut out, args.lines.unwrap_or(u64::MAX));
