@@ -74,7 +74,7 @@ impl Overhead {
         page += &format!(
             "\nCPU time (user and system) over native in the same round: median (smallest-largest).\n\
              {} rounds at scale {} close to native, {} at scale {} exhaustive, one at scale {} for lackey; 1 is about a second of native work.\n\
-             The exhaustive columns count what was recorded and discard it; the others make the report that `sonde run` makes.\n\n\
+             The exhaustive columns throw away what was recorded, unread (`--discard`); the others make the report that `sonde run` makes.\n\n\
              ## The program\n\nWhat the program itself takes, the probe in it included; for valgrind that is all.\n\n{program}\n\
              ## All processes\n\nWith Sonde's own process beside it, which reads, summarizes and reports.\n\n{all}",
             self.rounds, self.scale, self.heavy_rounds, self.heavy_scale, self.lackey_scale

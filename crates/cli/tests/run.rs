@@ -385,6 +385,17 @@ fn a_run_too_short_for_a_burst_says_what_to_do() {
 }
 
 #[test]
+fn what_is_discarded_is_recorded_and_not_read() {
+    let bench = Bench::new();
+    let (done, report) = bench.report(&["--policy", "always", "--discard"], &["sort", "lines"]);
+    done.good();
+    assert!(report["log_bytes"].as_u64() > Some(100_000), "{report}");
+    assert_eq!((report["discarded"].as_bool(), report["events"].as_u64()), (Some(true), Some(0)), "{report}");
+    let done = bench.sonde(&["run", "--discard", "--period", "1ms", "--", "sort", "lines"]).good();
+    assert!(done.err.contains("of log, thrown away") && !done.err.contains("events"), "{}", done.err);
+}
+
+#[test]
 fn the_report_says_what_shares_are_of_and_what_was_not_looked_for() {
     let bench = Bench::new();
     let (done, report) = bench.report(&[], &["sort", "lines"]);

@@ -33,6 +33,11 @@ pub fn instructions(summary: &[u8]) -> Option<u64> {
     serde_json::from_slice::<serde_json::Value>(summary).ok()?.get("instructions")?.as_u64()
 }
 
+/// Bytes of log that were handed over according to a summary; `None` when it does not say.
+pub fn log_bytes(summary: &[u8]) -> Option<u64> {
+    serde_json::from_slice::<serde_json::Value>(summary).ok()?.get("log_bytes")?.as_u64()
+}
+
 /// CPU seconds of the program itself and the children it waited for, according to a summary; `None` when it does not say.
 pub fn program_seconds(summary: &[u8]) -> Option<f64> {
     let summary = serde_json::from_slice::<serde_json::Value>(summary).ok()?;

@@ -201,6 +201,7 @@ fn conclude(
         hot_threshold: args.hot,
         hot: [hot_code, hot_data],
         has_ranges: found.findings.is_some(),
+        discarded: args.discard,
         period: match options.policy {
             Policy::Bursts { period, checks } if checks > 0 && args.recording.rate.is_none() => Some(period),
             _ => None,

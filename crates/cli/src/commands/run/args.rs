@@ -62,6 +62,12 @@ pub struct Args {
     #[arg(long, help_heading = "Report")]
     pub no_ranges: bool,
 
+    /// Throw away what was recorded, unread: the report only says what recording cost
+    #[arg(
+        long, conflicts_with_all = ["output", "what", "no_ranges", "follow", "live_masks"], help_heading = "Report"
+    )]
+    pub discard: bool,
+
     /// Record child processes too, and theirs; the report is of all together
     #[arg(long, help_heading = "Recording")]
     pub follow: bool,

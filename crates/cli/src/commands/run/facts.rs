@@ -57,6 +57,8 @@ pub struct Facts {
     pub unrecorded: u64,
     pub events: u64,
     pub log_bytes: u64,
+    /// Whether that was thrown away unread, so that counts of events are not known.
+    pub discarded: bool,
     pub burst_ends: BTreeMap<String, u64>,
     pub drops: BTreeMap<String, u64>,
     pub error: Option<String>,
@@ -201,6 +203,7 @@ pub struct Known<'a> {
     pub hot_threshold: f64,
     pub hot: [Vec<HotView>; 2],
     pub has_ranges: bool,
+    pub discarded: bool,
     /// Between bursts, where it did not change meanwhile.
     pub period: Option<Duration>,
     pub sonde_cpu: Duration,
@@ -306,6 +309,7 @@ impl Facts {
             unrecorded: counts.unrecorded,
             events: counts.events(),
             log_bytes: totals.log_bytes,
+            discarded: known.discarded,
             burst_ends: drops::ends(totals),
             drops: drops::drops(totals),
             error: totals.error.as_ref().map(ToString::to_string).or_else(|| not_started(totals)),

@@ -30,7 +30,9 @@ pub fn write(
         tell("checks", &line)?;
     }
     tell("overhead", &overhead(facts))?;
-    tell("events", &events(facts))?;
+    if !facts.discarded {
+        tell("events", &events(facts))?;
+    }
     if let Some(few) = facts.bursts_due.and_then(|due| too_few(facts.bursts, due, facts.trigger)) {
         tell("bursts", &few)?;
     }
@@ -66,6 +68,9 @@ pub fn write(
     }
     if let Some(advice) = advice {
         tell("advice", advice)?;
+    }
+    if facts.discarded {
+        return writeln!(out, "\nnothing was looked at (--discard)");
     }
     if !facts.has_ranges {
         return writeln!(out, "\nhot code and data were not looked for (--no-ranges)");
@@ -122,15 +127,15 @@ fn time(facts: &Facts) -> String {
 }
 
 fn recorded(facts: &Facts) -> String {
+    let events = match facts.discarded {
+        true => format!("{} of log, thrown away", size(facts.log_bytes)),
+        false => count(facts.instructions, "instruction", "instructions"),
+    };
     if facts.policy == "always" {
-        return format!("everything: {} instructions", grouped(facts.instructions));
+        return format!("everything: {events}");
     }
-    format!(
-        "{}; {} of the CPU time in bursts; {}",
-        count(facts.bursts, "burst", "bursts"),
-        rounded(facts.share_cpu),
-        count(facts.instructions, "instruction", "instructions")
-    )
+    let bursts = count(facts.bursts, "burst", "bursts");
+    format!("{bursts}; {} of the CPU time in bursts; {events}", rounded(facts.share_cpu))
 }
 
 /// Which checks were kept, a sentence each.

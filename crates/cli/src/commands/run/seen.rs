@@ -32,7 +32,7 @@ impl Seen {
             slots.publish_after = args.mask_step;
         }
         let analyses = Analyses::new(&config)?;
-        if !is_kept && !args.has_report() {
+        if args.discard || !is_kept && !args.has_report() {
             return Ok(Seen::Nothing);
         }
         if !is_kept && args.no_ranges {
