@@ -106,6 +106,48 @@ fn executions_and_iterations_of_known_loops_are_exact() {
     }
 }
 
+const SIGNALS: &str = "\
+#include <signal.h>
+#include <sys/time.h>
+volatile int table[64], handled;
+void handler(int number) {
+    for (int i = 0; i < 100; i++)
+        handled += number;
+}
+__attribute__((noinline)) int summed(int n) {
+    int sum = 0;
+    for (int i = 0; i < n; i++)
+        sum += table[i & 63];
+    return sum;
+}
+int main(void) {
+    struct itimerval often = {{0, 300}, {0, 300}};
+    signal(SIGALRM, handler);
+    setitimer(ITIMER_REAL, &often, 0);
+    int sum = 0;
+    for (int i = 0; i < 5000 || handled < 20 * SIGALRM * 100; i++)
+        sum += summed(50);
+    return sum;
+}
+";
+
+/// Handlers that come in the middle of loops are activations of their own, and what they interrupt goes on.
+#[test]
+fn loops_that_signals_interrupt_are_exact() {
+    let bench = Bench::new();
+    let program = bench.compile("signals", SIGNALS, &["-O1", "-no-pie"]);
+    let functions = functions(&program);
+    let options = ["--policy", "always"];
+    let profile = profile(&bench, &options, &[program.to_str().unwrap()], ExactConfig::default());
+    let of_main = loops_of(&profile, functions["main"]);
+    assert!(of_main.len() == 1 && of_main[0].0 == 1 && of_main[0].1 >= 5000, "{of_main:?}");
+    let executions = of_main[0].1;
+    assert_eq!(loops_of(&profile, functions["summed"]), [(executions, 50 * executions, 50, 50)]);
+    let of_handler = loops_of(&profile, functions["handler"]);
+    assert!(of_handler.len() == 1 && of_handler[0].0 >= 20 && of_handler[0].2 == 100, "{of_handler:?}");
+    assert_eq!((profile.doubts.lost, profile.doubts.unwound), (0, 0), "{:?}", profile.doubts);
+}
+
 /// Replays what was recorded last to other readers.
 fn replayed<R: sonde_event::Reader>(bench: &Bench, reader: &mut R) -> sonde_event::trace::Replayed {
     let mut trace = TraceReader::new(std::fs::File::open(bench.path("t")).unwrap()).unwrap();

@@ -88,7 +88,13 @@ impl Engine {
                 thread.gpr[0] = self.virtual_sigaltstack(thread, args) as u64;
                 return self.go_on(thread, pc + 2);
             }
-            number::SIGRETURN => self.prepare_sigreturn(thread),
+            number::SIGRETURN => {
+                self.prepare_sigreturn(thread);
+                // Nothing else in the log tells that a handler is over, and what was interrupted goes on.
+                if thread.version == RECORDING {
+                    self.mark(thread, Kind::Syscall, &[nr, 0, thread.resume_pc], true);
+                }
+            }
             number::CLONE | number::CLONE3 | number::FORK | number::VFORK => {
                 thread.resume_pc = pc + 2;
                 thread.child_waiting.store(1, Release);
