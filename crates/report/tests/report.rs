@@ -414,6 +414,52 @@ fn totals_of_objects_are_shown() {
     assert!(text.lines().any(|line| line.contains("20.0 %") && line.ends_with("  heap")), "{text}");
 }
 
+/// A nest in which almost all is done by the inner loop: the outer one has its own lines, and what it is in is told.
+#[test]
+fn loops_of_a_nest_are_told_apart() {
+    let built = Built::new();
+    let mut kept = kept(&built, Unit::Picoseconds);
+    let ((hot, size), (main, _)) = (built.at("hot"), built.at("main"));
+    let place = |offset: u64| Place::new(1, offset);
+    // Taken for a loop around the one of another function, which is all that differs here.
+    let outer = LoopStats {
+        low: place(hot.min(main)).0,
+        header: place(main).0,
+        own: 10,
+        ..kept.loops.loops[0].clone()
+    };
+    let extent = hot.max(main) + size.max(40) - hot.min(main);
+    let outer = LoopStats { extent, passes: 40, own_weight: 0.01, inclusive_weight: 0.96, ..outer };
+    kept.loops.loops[0].passes = 40;
+    kept.loops.loops[0].depth = 2;
+    kept.loops.loops[0].parent = Some(outer.header);
+    kept.loops.loops.push(outer);
+    kept.loops.loops.sort_by_key(|l| l.header);
+    kept.blocks.push(BlockWeight { place: place(main), bytes: 8, weight: 10 });
+    kept.blocks.sort();
+    assert_eq!(kept.loops.check(), Ok(()));
+    let report = kept.report();
+    let loops = &report.loops.as_ref().unwrap().loops;
+    let by_depth = |depth| loops.iter().find(|l| l.depth == depth).unwrap();
+    let (outer, inner) = (by_depth(1), by_depth(2));
+    assert!(
+        inner.name.starts_with("hot, source.c:") && !outer.name.contains("hot"),
+        "{} {}",
+        inner.name,
+        outer.name
+    );
+    assert_eq!(inner.inside, outer.line);
+    assert!(outer.line.as_deref().unwrap().starts_with("source.c:") && outer.inside.is_none());
+    let shown = text(&report, &[Section::Loops], 120);
+    let row = shown.lines().find(|line| line.contains("  hot, ")).expect(&shown);
+    assert!(row.contains("   2 "), "{row}");
+    assert!(row.ends_with(&format!("  in {}", outer.line.as_deref().unwrap())), "{row}");
+    let joined = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(joined.contains("seen whole") && joined.contains("no total of the run"), "{shown}");
+    let always = text(&self::kept(&built, Unit::Events).report(), &[Section::Loops], 120);
+    assert!(always.contains("executions") && !always.contains("no total of the run"), "{always}");
+}
+
 #[test]
 fn what_was_not_seen_whole_has_no_average() {
     let built = Built::new();

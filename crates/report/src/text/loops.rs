@@ -1,6 +1,6 @@
 //! Loops and values of loads.
 
-use super::{Style, and_more, fit_code, grouped, heading, percent, plus_minus, some};
+use super::{Style, and_more, fit_code, grouped, heading, percent, plus_minus, some, wrap};
 use crate::figures::count;
 use crate::view::{LoadView, LoopView, Report};
 use std::io::{self, Write};
@@ -8,9 +8,11 @@ use std::io::{self, Write};
 /// Loops: shares, executions, iterations, where.
 pub fn loops(out: &mut impl Write, report: &Report, style: Style) -> io::Result<()> {
     let Some(view) = report.loops.as_ref().filter(|view| view.found > 0) else { return Ok(()) };
-    let note = format!("{}; share of {}", count(view.found as u64, "loop", "loops"), report.share_of);
-    heading(out, style, "loops", &note)?;
-    writeln!(out, "      own     all    executions  iterations each (least-most)")?;
+    let bursts = report.unit != "events";
+    let found = count(view.found as u64, "loop", "loops");
+    heading(out, style, "loops", &format!("{found}; share of {}", report.share_of))?;
+    let (gap, executions) = if bursts { ("      ", "seen whole") } else { ("", "executions") };
+    writeln!(out, "      own     all{gap} depth    {executions}  iterations each (least-most)")?;
     let (shown, _) = some(&view.loops, style);
     for l in shown {
         let (executions, iterations) = match l.executions {
@@ -19,13 +21,14 @@ pub fn loops(out: &mut impl Write, report: &Report, style: Style) -> io::Result<
             n => (grouped(n), iterations(l)),
         };
         let numbers = format!(
-            "  {} {}{} {executions:>12}  {iterations}",
+            "  {} {}{} {:>5} {executions:>13}  {iterations}",
             percent(l.own_share),
             percent(l.share),
             plus_minus(l.plus_minus),
+            l.depth
         );
         let room = style.width.saturating_sub(numbers.chars().count() + 2).max(24);
-        writeln!(out, "{numbers}  {}", fit_code(&l.name, room))?;
+        writeln!(out, "{numbers}  {}", where_it_is(l, room))?;
     }
     and_more(out, view.found - shown.len())?;
     let cut: u64 = view.loops.iter().map(|l| l.cut).sum();
@@ -36,7 +39,24 @@ pub fn loops(out: &mut impl Write, report: &Report, style: Style) -> io::Result<
             "  {what} of these began or ended unseen: not in the averages (- where none was seen whole)"
         )?;
     }
+    if bursts {
+        let what = "executions are those that bursts saw from begin to end: a sample, no total of the run. Iterations of \
+                    each are an estimate, too low where executions last about as long as bursts, of which only short ones \
+                    are seen whole";
+        for line in wrap(what, style.width.saturating_sub(2).max(40)) {
+            writeln!(out, "  {line}")?;
+        }
+    }
     Ok(())
+}
+
+/// Its name and the loop around it, by which the loops of a nest are told apart.
+fn where_it_is(l: &LoopView, room: usize) -> String {
+    let inside = l.inside.as_deref().map_or_else(String::new, |line| format!("  in {line}"));
+    match room.checked_sub(inside.chars().count()).filter(|room| *room >= 20) {
+        Some(room) => format!("{}{inside}", fit_code(&l.name, room)),
+        None => fit_code(&l.name, room),
+    }
 }
 
 fn iterations(l: &LoopView) -> String {

@@ -1,6 +1,7 @@
 //! Loops for people: where, how often, how long.
 
 use crate::error_bars::half_width;
+use crate::figures::short;
 use crate::name::Namer;
 use crate::subject::Subject;
 use crate::view::Options;
@@ -12,13 +13,17 @@ use sonde_place::Place;
 /// A loop.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct LoopView {
-    /// Function and lines.
+    /// Function and lines of its own code, without the loops in it.
     pub name: String,
     /// Module and offset of its header.
     pub place: String,
+    /// File and line of its header, where it is known.
+    pub line: Option<String>,
     /// How many loops of its function it is nested in, itself included.
     pub depth: u32,
-    /// Executions that were seen whole.
+    /// The loop around it: file and line of that one's header, or module and offset.
+    pub inside: Option<String>,
+    /// Executions that were seen whole: entries into the loop. Of bursts these are a sample, and no total of the run.
     pub executions: u64,
     /// Executions of which the start or the end was not seen; they are in no average.
     pub cut: u64,
@@ -66,13 +71,34 @@ pub fn view(
     }
 }
 
+/// File and line of an instruction.
+fn line(namer: &mut Namer<'_>, pc: u64) -> Option<String> {
+    let frames = namer.frames(Place(pc));
+    let frame = frames.first()?;
+    Some(format!("{}:{}", short(frame.file.as_deref()?), frame.line?))
+}
+
+/// Function and lines of what is in a loop and in none within: the loops of a nest would all have the lines of the
+/// innermost one, where most of their weight is.
+fn name(profile: &LoopsProfile, l: &LoopStats, namer: &mut Namer<'_>) -> String {
+    let extent = |l: &LoopStats| (l.low, l.low.saturating_add(l.extent.max(1) - 1));
+    let (lo, hi) = extent(l);
+    let within = |inner: &&LoopStats| inner.depth > l.depth && (lo..=hi).contains(&inner.header);
+    let inner: Vec<(u64, u64)> = profile.loops.iter().filter(within).map(extent).collect();
+    let own = namer.code(lo, hi, &inner);
+    // Parts of the body may lie between those of a loop within.
+    if own.hottest.is_some() || inner.is_empty() { own.text } else { namer.code(lo, hi, &[]).text }
+}
+
 fn row(subject: &Subject<'_>, profile: &LoopsProfile, l: &LoopStats, namer: &mut Namer<'_>) -> LoopView {
     let share = profile.share(l.inclusive_weight);
     let used = l.whole.buckets.iter().rposition(|n| *n > 0).map_or(0, |last| last + 1);
     LoopView {
-        name: namer.code(l.low, l.low + l.extent.max(1) - 1, &[]).text,
+        name: name(profile, l, namer),
         place: namer.offset(Place(l.header)),
+        line: line(namer, l.header),
         depth: l.depth,
+        inside: l.parent.map(|at| line(namer, at).unwrap_or_else(|| namer.offset(Place(at)))),
         executions: l.whole.executions,
         cut: l.cut.starts + l.cut.ends,
         iterations: l.whole.mean(),
