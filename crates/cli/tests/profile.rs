@@ -107,6 +107,49 @@ fn a_program_that_got_slower_as_a_whole_is_seen_and_so_are_too_few_bursts() {
     assert!(few.contains("--rate 5%") && !few.contains("100.0 %"), "{few}");
 }
 
+const MAPPED: &str = "\
+#include <stdlib.h>
+int main(int argc, char **argv) {
+    size_t n = 3 << 20;
+    volatile char *large = malloc(n), *small = malloc(200000);
+    long sum = argc + !argv;
+    for (int round = 0; round < 20; round++) {
+        for (size_t i = 0; i < n; i += 512)
+            large[i]++;
+        for (size_t i = 0; i < 200000; i += 64)
+            sum += small[i];
+    }
+    return sum == 42;
+}
+";
+
+/// Where large allocations lie differs from run to run; what is done to them does not.
+#[test]
+fn runs_with_mapped_memory_show_no_change_and_other_programs_a_warning() {
+    let bench = Bench::new();
+    std::fs::write(bench.path("mapped.c"), MAPPED).expect("a file");
+    let mut cc = Command::new("cc");
+    cc.args(["-g", "-O1", "-o", "mapped", "mapped.c"]).current_dir(bench.0.path());
+    assert!(cc.status().expect("a C compiler").success());
+    let mapped = bench.path("mapped");
+    for name in ["a.sonde", "b.sonde", "c.sonde"] {
+        let profile = bench.run(&["--policy", "always"], name, &mapped, "1");
+        assert!(profile.summary.of(Kind::LoadAddresses).is_some());
+    }
+    for other in ["b.sonde", "c.sonde"] {
+        let same = bench.json(&["diff", "--json", "a.sonde", other]);
+        for kind in same["kinds"].as_array().expect("kinds") {
+            let changes = kind["changes"].as_array().expect("changes");
+            assert!(changes.is_empty(), "{} of {}: {}", changes.len(), kind["kind"], changes[0]);
+        }
+        assert!(same.get("different_programs").is_none());
+    }
+    bench.run(&["--policy", "always"], "other.sonde", &bench.build("o", 3, 2), "5");
+    let text = bench.sonde(&["diff", "a.sonde", "other.sonde"]);
+    let text = String::from_utf8_lossy(&text.stdout).into_owned();
+    assert!(text.contains("different programs (mapped; program)"), "{text}");
+}
+
 #[test]
 fn merged_runs_are_one_run_over_all_of_it_within_bounds() {
     let bench = Bench::new();

@@ -78,8 +78,10 @@ pub struct Change {
     pub lo: Vec<u64>,
     /// Highest key, of each dimension.
     pub hi: Vec<u64>,
-    /// What it is and by how much it changed.
+    /// By how much it changed.
     pub shares: Shares,
+    /// Parts of it changed by themselves, and are changes of their own: the shares are of the rest.
+    pub is_rest: bool,
 }
 
 /// Shares of something in two profiles.
@@ -207,17 +209,19 @@ impl<'a> Pair<'a> {
         let noise = self.noise(kind, candidates.len());
         let mut found: Vec<Found<K>> = Vec::new();
         for range in &candidates {
-            let mut shares = Shares { before: share(before, range), after: share(after, range), noise: 0.0 };
+            let whole = (share(before, range), share(after, range));
+            let mut shares = Shares { before: whole.0, after: whole.1, noise: 0.0 };
+            let mut is_rest = false;
             // What lies in it and changed by itself does not count again.
             for inner in found.iter().filter(|inner| inner.is_outermost && range.contains(&inner.range)) {
-                shares.before.subtract(&inner.shares.before);
-                shares.after.subtract(&inner.shares.after);
+                shares.before.subtract(&inner.whole.0);
+                shares.after.subtract(&inner.whole.1);
+                is_rest = true;
             }
             shares.noise = noise.of(shares.before.upper, shares.after.upper);
             if shares.is_change(&self.options) {
-                let whole = Shares { before: share(before, range), after: share(after, range), ..shares };
                 found.iter_mut().for_each(|inner| inner.is_outermost &= !range.contains(&inner.range));
-                found.push(Found { range: *range, shares: whole, is_outermost: true });
+                found.push(Found { range: *range, whole, shares, is_rest, is_outermost: true });
             }
         }
         found.sort_by(|a, b| b.shares.apart().abs().total_cmp(&a.shares.apart().abs()));
@@ -258,7 +262,11 @@ impl<'a> Pair<'a> {
 /// A change that was found.
 struct Found<K> {
     range: Range<K>,
+    /// Its shares in both, with all that lies in it.
+    whole: (Share, Share),
+    /// What changed: without what lies in it and changed by itself.
     shares: Shares,
+    is_rest: bool,
     /// It lies in no other change found so far.
     is_outermost: bool,
 }
@@ -266,7 +274,12 @@ struct Found<K> {
 impl<K: Key> Found<K> {
     fn change(&self) -> Change {
         let corner = |key: K| (0..K::DIMS).map(|dim| key.coordinate(dim) as u64).collect();
-        Change { lo: corner(self.range.lo), hi: corner(self.range.hi), shares: self.shares }
+        Change {
+            lo: corner(self.range.lo),
+            hi: corner(self.range.hi),
+            shares: self.shares,
+            is_rest: self.is_rest,
+        }
     }
 }
 

@@ -189,3 +189,30 @@ fn a_profile_does_not_differ_from_itself() {
     assert_eq!(diff.kinds.len(), Kind::ALL.len());
     assert!(diff.kinds.iter().all(|kind| kind.changes.is_empty()), "{diff:?}");
 }
+
+/// A part of a stretch got much hotter, the rest colder by nearly as much: both are changes, and each says by how much it
+/// changed itself, so that none is within what chance explains.
+#[test]
+fn a_change_is_told_with_the_shares_that_were_judged() {
+    let made = |heavy: u64, rest: u64| {
+        let mut made = sampled(1, 300, OLD);
+        let slot = made.summary.regions.all().iter().position(|r| r.name == PROGRAM).unwrap() as u16;
+        let mut tree = Tree::<u64>::new(Config::new().eps(0.002)).unwrap();
+        tree.add_weighted(Place::new(slot, 0x1000).0, heavy);
+        (0..512).for_each(|i| tree.add_weighted(Place::new(slot, 0x1100 + 16 * i).0, rest));
+        tree.add_weighted(Place::new(slot, 0x100_0000).0, 100_000 - heavy - 512 * rest);
+        let tree = Trees::One(tree.snapshot());
+        made.summary.ranges =
+            vec![Ranges { kind: Kind::Code, unit: Unit::Picoseconds, events: 100_000, tree }];
+        made.summary.bursts.time = 100_000;
+        made
+    };
+    let diff = diff(&made(5_000, 120), &made(60_000, 20));
+    let changes = &diff.kinds[0].changes;
+    assert!(changes.iter().any(|c| c.is_rest), "{changes:x?}");
+    for change in changes {
+        assert!(change.shares.apart().abs() > change.shares.noise, "{change:x?}");
+    }
+    let (up, down): (Vec<&_>, Vec<&_>) = changes.iter().partition(|c| c.shares.apart() > 0.0);
+    assert!(up.iter().any(|c| !c.is_rest) && down.iter().any(|c| c.is_rest), "{changes:x?}");
+}

@@ -1,6 +1,8 @@
 //! Ranges are compared no finer than runs can be compared at all.
 //!
 //! - The stack: the kernel moves its top by a random amount of up to some pages, within the region, in every run.
+//! - Anonymous memory: the kernel puts mappings where it finds room, large ones at multiples of 2 MiB, so that their
+//!   distances change from run to run. So do addresses in nothing known.
 //! - Values that may be addresses: they are where the run happened to lie.
 //! - Modules of another build: offsets mean something else. Functions are compared by name ([`super::Pair::named`]).
 
@@ -37,8 +39,9 @@ impl Blur {
 
     fn places(&self, (lo, hi): (u64, u64)) -> (u64, u64) {
         let slot = Place(lo).slot();
-        let stack = self.regions.get(Place(lo)).is_some_and(|region| region.kind == RegionKind::Stack);
-        let whole = slot == Place(hi).slot() && (stack || is_in(lo, &self.rebuilt));
+        let drawn = |kind| matches!(kind, RegionKind::Stack | RegionKind::Anonymous | RegionKind::Unknown);
+        let moves = self.regions.get(Place(lo)).is_some_and(|region| drawn(region.kind));
+        let whole = slot == Place(hi).slot() && (moves || is_in(lo, &self.rebuilt));
         if whole { region(slot) } else { (lo, hi) }
     }
 }

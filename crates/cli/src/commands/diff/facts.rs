@@ -1,9 +1,9 @@
 //! What a comparison says, for the text and the JSON alike; the keys are described in docs/diff-json.md.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
-use sonde_place::{OFFSET_BITS, Place, Regions};
+use sonde_place::{OFFSET_BITS, Place, Region, Regions};
 use sonde_profile::Profile;
 use sonde_profile::diff::{Change, Diff, KindDiff, Shares};
 use sonde_report::Namer;
@@ -23,6 +23,9 @@ pub struct Facts {
     pub unit: &'static str,
     pub functions_compared: usize,
     pub functions: Vec<Changed>,
+    /// The programs, if the two profiles are of different ones.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub different_programs: Option<[String; 2]>,
     /// Modules that could not be named on one side.
     pub nameless: BTreeMap<String, &'static str>,
     /// Modules of which each side has another build.
@@ -63,6 +66,9 @@ pub struct Changed {
     pub lo: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hi: Vec<String>,
+    /// Parts of it changed by themselves, and are listed so: this is the rest of it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub rest: bool,
     pub before: [f64; 2],
     pub after: [f64; 2],
     /// CPU time in it in a run, before and after, where shares are shares of time.
@@ -96,6 +102,7 @@ impl Facts {
             unit: diff.unit.word(),
             functions_compared: functions.compared,
             functions: functions.changes.into_iter().map(functions_of).collect(),
+            different_programs: different_programs(sides),
             nameless: functions.nameless,
             rebuilt: diff.rebuilt.iter().map(module).collect(),
             kinds,
@@ -129,6 +136,20 @@ fn side(profile: &Profile) -> Side {
     }
 }
 
+/// The programs of two profiles, if no run of one is of a program of the other: neither by file name nor by build-id.
+fn different_programs(sides: [&Profile; 2]) -> Option<[String; 2]> {
+    let names =
+        sides.map(|p| p.runs.iter().map(|run| sonde_report::short(&run.path)).collect::<BTreeSet<_>>());
+    let ids = sides.map(|p| {
+        let ran = |region: &&Region| p.runs.iter().any(|run| run.path == region.name);
+        let all = p.summary.regions.all().iter().filter(ran).map(|region| &region.build_id);
+        all.filter(|id| !id.is_empty()).collect::<BTreeSet<_>>()
+    });
+    let same = !names[0].is_disjoint(&names[1]) || !ids[0].is_disjoint(&ids[1]);
+    (!same && names.iter().all(|names| !names.is_empty()))
+        .then(|| names.map(|names| names.into_iter().collect::<Vec<_>>().join(", ")))
+}
+
 /// One run can be this much faster or slower than another of the same program on a machine that does other things, too.
 const USUAL: f64 = 1.25;
 
@@ -144,6 +165,7 @@ fn changed(name: String, shares: &Shares, user: Option<[f64; 2]>) -> Changed {
         name,
         lo: Vec::new(),
         hi: Vec::new(),
+        rest: false,
         before: [shares.before.lower, shares.before.upper],
         after: [shares.after.lower, shares.after.upper],
         seconds_a_run: user.map(|[a, b]| [a * shares.before.lower, b * shares.after.lower]),
@@ -156,7 +178,8 @@ fn of_kind(kind: &KindDiff, diff: &Diff, namer: &mut Namer<'_>) -> OfKind {
     let change = |change: &Change| {
         let hex = |keys: &[u64]| keys.iter().map(|key| format!("{key:#x}")).collect();
         let name = name(kind.kind, change, &diff.regions, namer);
-        Changed { lo: hex(&change.lo), hi: hex(&change.hi), ..changed(name, &change.shares, None) }
+        let (lo, hi, rest) = (hex(&change.lo), hex(&change.hi), change.is_rest);
+        Changed { lo, hi, rest, ..changed(name, &change.shares, None) }
     };
     OfKind {
         kind: kind.kind.name(),

@@ -10,6 +10,12 @@ pub fn write(out: &mut impl Write, facts: &Facts, top: usize) -> io::Result<()> 
     side(out, "before", &facts.before)?;
     side(out, "after", &facts.after)?;
     writeln!(out, "{}", speed(facts))?;
+    if let Some([before, after]) = &facts.different_programs {
+        writeln!(
+            out,
+            "different programs ({before}; {after}): most of what follows is that, and only libraries can be compared"
+        )?;
+    }
     for module in &facts.rebuilt {
         let module = sonde_report::short(module);
         writeln!(out, "{module} was built anew: its functions are compared by name, its data not at all")?;
@@ -104,10 +110,11 @@ fn list(
     )?;
     for change in changes.iter().take(top) {
         let word = if change.at_least > 0.0 { "hotter" } else { "colder" };
+        let rest = if change.rest { ", the rest of it" } else { "" };
         let time = change.seconds_a_run.map_or_else(String::new, |[a, b]| format!("  {a:.2} s -> {b:.2} s"));
         writeln!(
             out,
-            "  {word}  {:>5.1} % -> {:>5.1} %{time}  (by at least {:.1} %; chance explains {:.1} %)  {}",
+            "  {word}  {:>5.1} % -> {:>5.1} %{time}  (by at least {:.1} %; chance explains {:.1} %)  {}{rest}",
             100.0 * change.before[0],
             100.0 * change.after[0],
             100.0 * change.at_least.abs(),
