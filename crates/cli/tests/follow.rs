@@ -171,6 +171,27 @@ fn followed_children_are_recorded_and_pooled() {
 }
 
 #[test]
+fn the_profile_is_of_all_processes_together() {
+    let bench = Bench::new();
+    let program = parent(&bench);
+    let (done, report) =
+        bench.report(&["--follow", "--period", "2ms", "-o", "p.sonde"], &[&program, "50000000"]);
+    done.good();
+    let profile = bench.sonde(&["report", "--json", "p.sonde"]).good();
+    let profile: serde_json::Value = serde_json::from_slice(&profile.out).unwrap();
+    // One run, of which the report said the same.
+    let runs = profile["runs"].as_array().unwrap();
+    assert_eq!(runs.len(), 1, "{profile}");
+    let seconds = |value: &serde_json::Value| value["cpu_seconds"].as_f64().unwrap();
+    assert!((seconds(&runs[0]) - seconds(&report)).abs() < 1e-6, "{profile}");
+    let functions = profile["functions"].as_array().unwrap();
+    assert_eq!(functions[0]["name"], "childs_work", "{profile}");
+    assert!(functions[0]["share"].as_f64().unwrap() > 0.8, "{profile}");
+    let nothing = bench.sonde(&["diff", "p.sonde", "p.sonde"]).good();
+    assert!(nothing.text().contains("functions: 0 changed"), "{}", nothing.text());
+}
+
+#[test]
 fn children_of_children_and_other_programs_are_followed() {
     let bench = Bench::new();
     let script = "sh -c 'sort -n lines | md5sum; (gzip -9 -c lines; gzip -9 -c lines) | md5sum'; exit 5";
@@ -234,11 +255,7 @@ fn more_processes_than_allowed_are_counted_instead() {
 #[test]
 fn what_cannot_be_followed_is_said() {
     let bench = Bench::new();
-    for options in [
-        &["--follow", "--policy", "always"][..],
-        &["--follow", "--trigger", "timer"],
-        &["--follow", "-o", "file"],
-    ] {
+    for options in [&["--follow", "--policy", "always"][..], &["--follow", "--trigger", "timer"]] {
         let done = bench.sonde(&[&["run"], options, &["--", "true"]].concat());
         assert!(done.status != Some(0) && done.err.contains("--follow"), "{options:?}: {}", done.err);
     }

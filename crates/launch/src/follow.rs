@@ -85,8 +85,10 @@ impl Session {
                 control.period_now.store(now.period_now.load(Relaxed), Relaxed);
                 control.burst_checks_now.store(now.burst_checks_now.load(Relaxed), Relaxed);
                 let shared: Arc<SharedMemory> = Arc::from(shared);
-                let study = Study::new(pid, Arc::clone(&shared), options.detail);
-                clerk.order(move |desk| desk.begin_part(Child { study, exe }));
+                let mut study = Study::new(pid, Arc::clone(&shared), options.detail);
+                // While it stands still: by the time that somebody reads, a short process is gone.
+                let mappings = study.look();
+                clerk.order(move |desk| desk.begin_part(Child { study, exe }, &mappings));
                 stops.placed(pid, tid, holdings, &shared);
                 self.followed.recorded += u64::from(self.recorded.insert(pid));
                 self.children.insert(pid, shared);

@@ -10,8 +10,9 @@
 use crate::follow::{Child, Part};
 use crate::serve::{Exit, Outlets};
 use crate::shared::SharedMemory;
-use crate::study::{Spent, Study};
+use crate::study::{Spent, Study, tell};
 use crate::watch::Clock;
+use sonde_event::maps::Mapping;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{AcqRel, Acquire};
@@ -111,14 +112,14 @@ impl<'a> Desk<'a> {
         self.study.read_rest(&mut self.out);
     }
 
-    /// A followed process got a probe.
-    pub fn begin_part(&mut self, child: Child) {
+    /// A followed process got a probe, with this mapped in it.
+    pub fn begin_part(&mut self, child: Child, mappings: &[Mapping]) {
         let pid = child.study.pid;
         if let Some(parts) = &mut self.out.parts {
             parts.begin(pid, &child.exe);
         }
+        tell(mappings, &mut outlets_of(&mut self.out, pid));
         self.children.insert(pid, child);
-        self.look_at_mappings(pid);
     }
 
     /// The image of a followed process is gone, or goes on without us.

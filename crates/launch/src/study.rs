@@ -82,8 +82,13 @@ impl Study {
 
     /// Looks at the mappings and tells what is new.
     pub fn look_at_mappings(&mut self, out: &mut Outlets<'_>) {
+        tell(&self.look(), out);
+    }
+
+    /// Looks at the mappings; the caller tells what is new.
+    pub fn look(&mut self) -> Vec<Mapping> {
         self.leave_out_ours();
-        tell(&self.watch.look(Instant::now()), out);
+        self.watch.look(Instant::now())
     }
 
     /// What it came to.
@@ -200,7 +205,7 @@ impl Study {
 }
 
 /// Tells of mappings.
-fn tell(news: &[Mapping], out: &mut Outlets<'_>) {
+pub(crate) fn tell(news: &[Mapping], out: &mut Outlets<'_>) {
     for mapping in news {
         if let Some(tap) = &mut out.tap {
             tap.mapping(mapping);

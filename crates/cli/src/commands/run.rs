@@ -28,7 +28,7 @@ use facts::{Facts, Known, Memory};
 pub use facts::{due, too_few};
 use kept::{Line, Taken};
 use pace::{Measured, Pace};
-use processes::{Processes, add_bursts, add_hot, sum, weigh};
+use processes::Processes;
 use progress::Progress;
 use seen::{Found, Seen};
 
@@ -55,15 +55,18 @@ pub fn run(args: &Args) -> Result<()> {
     let outlets = Outlets { reader: seen.reader(), parts, tap: None };
     let started = SystemTime::now();
     let (mut done, setup) = observe(&args.recording, &options, &program, None, outlets, &mut watching)?;
-    let found = seen.finish(done.served.decoder.catalog());
+    let mut found = seen.finish(done.served.decoder.catalog());
+    if args.follow {
+        processes.join(&mut done.served, &mut found);
+    }
     let facts = args
         .has_report()
-        .then(|| conclude(args, &options, &program, &setup, &mut done.served, &found, &mut processes));
+        .then(|| conclude(args, &options, &program, &setup, &done.served, &found, &processes));
     // A report is worth having even when the profile could not be written.
     let taken =
         Taken { recording: &args.recording, options: &options, program: &program, setup: &setup, started };
-    let written = match (found.findings, args.output.as_deref(), watching.line) {
-        (Some(findings), Some(path), Some(line)) => kept::write(path, &taken, &done.served, line, findings),
+    let written = match (args.output.as_deref(), watching.line) {
+        (Some(path), Some(line)) => kept::write(path, &taken, &done.served, line, found),
         _ => Ok(()),
     };
     if let Some(facts) = facts {
@@ -160,32 +163,17 @@ fn conclude(
     options: &Options,
     program: &Program,
     setup: &Setup,
-    served: &mut Served,
+    served: &Served,
     found: &Found,
-    processes: &mut Processes<'_>,
+    processes: &Processes<'_>,
 ) -> Facts {
     let catalog = served.decoder.catalog();
-    let (mut hot_code, mut hot_data) = found.hot(args.hot);
-    let pool = std::mem::take(&mut processes.pool);
-    let counts = sum(found.counts, pool.counts);
-    if args.follow {
-        // Bursts are drawn from the CPU time of all, also of those that ended before one was due.
-        let cpu = served.totals.cpu + served.followed.cpu;
-        let system = served.totals.system + served.followed.system;
-        served.totals.add(&pool.totals);
-        (served.totals.cpu, served.totals.system) = (cpu, system);
-        add_hot(&mut hot_code, pool.hot_code);
-        add_hot(&mut hot_data, pool.hot_data);
-        let (unit, mut bursts) = (found.unit(), found.bursts());
-        add_bursts(&mut bursts, &pool.bursts);
-        weigh(&mut hot_code, found.code_weight() + pool.code_weight, args.hot, unit, &bursts);
-        weigh(&mut hot_data, found.data_weight() + pool.data_weight, args.hot, unit, &bursts);
-    }
+    let (hot_code, hot_data) = found.hot(args.hot);
     let known = Known {
         program,
         setup,
         exit: served.exit,
-        counts,
+        counts: found.counts,
         live_values: found.findings.as_ref().and_then(|f| f.values.as_ref()).filter(|_| args.live_masks),
         followed: args.follow.then(|| processes.facts(&served.followed)),
         policy: args.recording.policy_name(),
@@ -193,7 +181,7 @@ fn conclude(
         record: args.recording.record_name(),
         memory: Memory {
             probe_limit: options.max_memory,
-            catalog: catalog.memory_bytes() as u64 + pool.catalog_bytes,
+            catalog: catalog.memory_bytes() as u64 + processes.pool.catalog_bytes,
             ranges: found.memory_bytes(),
         },
         unit: found.unit(),

@@ -348,11 +348,6 @@ impl Args {
         if !self.follow {
             return Ok(options);
         }
-        if self.output.is_some() {
-            bail!(
-                "--follow cannot write a profile yet: it would be of one process; leave -o out, or run the child by itself"
-            );
-        }
         let by_stops = matches!(self.recording.trigger, TriggerName::Auto | TriggerName::Stops);
         if self.recording.policy != PolicyName::Bursts || !by_stops {
             bail!(

@@ -6,17 +6,32 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use anyhow::Result;
 use sonde_analysis::Findings;
 use sonde_launch::{Counter, Exit, Options, Policy, Program, Served, Session, Setup};
-use sonde_profile::{Ending, Profile, Run, Timeline};
+use sonde_profile::{Ending, MergeOptions, Named, Profile, Run, Timeline};
 
 use super::args::Recording;
 use super::drops;
 use super::facts::trigger_name;
+use super::seen::Found;
 use crate::counters;
 use crate::recorder::machine;
 
 /// Writes the profile of a run.
-pub fn write(path: &Path, taken: &Taken<'_>, served: &Served, line: Line, findings: Findings) -> Result<()> {
+pub fn write(path: &Path, taken: &Taken<'_>, served: &Served, line: Line, found: Found) -> Result<()> {
+    let Some(findings) = found.findings else { return Ok(()) };
     let mut run = describe(taken, served, line);
+    add_losses(&mut run.losses, &found.losses);
+    Ok(profile(run, findings).write_to(path)?)
+}
+
+/// Adds counts to counts of the same name.
+pub fn add_losses(sum: &mut Named, more: &Named) {
+    for (name, count) in more {
+        let sum = sum.entry(name.clone()).or_default();
+        *sum = sum.saturating_add(*count);
+    }
+}
+
+fn profile(mut run: Run, findings: Findings) -> Profile {
     let starts = keep(findings.starts, |starts| starts.check(), &mut run);
     let calls = keep(findings.calls, |calls| calls.check(), &mut run);
     let loops = keep(findings.loops, |loops| loops.check(), &mut run);
@@ -25,7 +40,15 @@ pub fn write(path: &Path, taken: &Taken<'_>, served: &Served, line: Line, findin
     let mut profile = Profile::of_run(run, findings.summary);
     profile.starts = starts;
     (profile.calls, profile.loops, profile.values, profile.streams) = (calls, loops, values, streams);
-    Ok(profile.write_to(path)?)
+    profile
+}
+
+/// What two processes of a run came to, as profiles are merged, and what that lost; the first only if that cannot be.
+pub fn together(ours: Findings, theirs: Findings) -> (Findings, Option<Named>) {
+    let mut sum = profile(Run::default(), ours);
+    let added = sum.merge(&profile(Run::default(), theirs), &MergeOptions::default()).is_ok();
+    let Profile { summary, starts, calls, loops, values, streams, totals, .. } = sum;
+    (Findings { summary, starts, calls, loops, values, streams }, added.then_some(totals.losses))
 }
 
 /// An analysis whose numbers do not fit together is left out, and counted: the others are worth having without it.

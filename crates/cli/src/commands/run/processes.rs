@@ -4,14 +4,15 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use serde::Serialize;
+use sonde_analysis::Findings;
 use sonde_event::{Counts, Reader};
-use sonde_launch::{Counter, Followed, Options, Part, Parts, Totals};
-use sonde_report::half_width;
-use sonde_report::view::HotView;
-use sonde_summary::{BurstTime, Bursts, Unit};
+use sonde_launch::{Counter, Followed, Options, Part, Parts, Served, Totals};
+use sonde_profile::Named;
+use sonde_summary::BurstTime;
 
 use super::args::Args;
-use super::seen::Seen;
+use super::kept;
+use super::seen::{Found, Seen};
 use crate::quantity::{count, grouped};
 
 /// Most programs that are told apart; what others came to is added up under one name.
@@ -35,11 +36,26 @@ pub struct Pool {
     pub totals: Totals,
     pub counts: Counts,
     pub catalog_bytes: u64,
-    pub hot_code: Vec<HotView>,
-    pub hot_data: Vec<HotView>,
-    pub bursts: Bursts,
-    pub code_weight: u64,
-    pub data_weight: u64,
+    pub findings: Option<Findings>,
+    /// What adding them up lost.
+    losses: Named,
+    /// Processes whose findings could not be added.
+    pub not_added: u64,
+}
+
+impl Pool {
+    fn add(&mut self, findings: Option<Findings>) {
+        let Some(findings) = findings else { return };
+        match self.findings.take() {
+            None => self.findings = Some(findings),
+            Some(ours) => {
+                let (sum, losses) = kept::together(ours, findings);
+                self.findings = Some(sum);
+                self.not_added += u64::from(losses.is_none());
+                kept::add_losses(&mut self.losses, &losses.unwrap_or_default());
+            }
+        }
+    }
 }
 
 /// One program among them.
@@ -60,6 +76,7 @@ pub struct FollowedFacts {
     pub recorded: u64,
     pub refused: u64,
     pub left_running: u64,
+    pub not_added: u64,
     pub cpu_seconds: f64,
     pub programs: Vec<Program>,
 }
@@ -80,9 +97,23 @@ impl<'a> Processes<'a> {
             recorded: followed.recorded,
             refused: followed.refused,
             left_running: followed.left_running,
+            not_added: self.pool.not_added,
             cpu_seconds: followed.cpu.as_secs_f64(),
             programs,
         }
+    }
+
+    /// Adds them to what the program itself came to.
+    pub fn join(&mut self, served: &mut Served, found: &mut Found) {
+        // Bursts are drawn from the CPU time of all, also of those that ended before one was due.
+        let cpu = served.totals.cpu + served.followed.cpu;
+        let system = served.totals.system + served.followed.system;
+        served.totals.add(&self.pool.totals);
+        (served.totals.cpu, served.totals.system) = (cpu, system);
+        found.counts = sum(found.counts, self.pool.counts);
+        self.pool.add(found.findings.take());
+        found.findings = self.pool.findings.take();
+        kept::add_losses(&mut found.losses, &self.pool.losses);
     }
 }
 
@@ -112,19 +143,14 @@ impl Parts for Processes<'_> {
         program.cpu_seconds += part.totals.cpu.as_secs_f64();
         let catalog = part.decoder.catalog();
         self.pool.catalog_bytes = self.pool.catalog_bytes.max(catalog.memory_bytes() as u64);
-        let (code, data) = kept.hot(self.args.hot);
-        add_hot(&mut self.pool.hot_code, code);
-        add_hot(&mut self.pool.hot_data, data);
-        add_bursts(&mut self.pool.bursts, &kept.bursts());
-        self.pool.code_weight = self.pool.code_weight.saturating_add(kept.code_weight());
-        self.pool.data_weight = self.pool.data_weight.saturating_add(kept.data_weight());
         self.pool.counts = sum(self.pool.counts, counts);
         self.pool.totals.add(&part.totals);
+        self.pool.add(kept.findings);
     }
 }
 
 /// Both counted together.
-pub fn sum(a: Counts, b: Counts) -> Counts {
+fn sum(a: Counts, b: Counts) -> Counts {
     Counts {
         bursts: a.bursts + b.bursts,
         runs: a.runs + b.runs,
@@ -136,42 +162,6 @@ pub fn sum(a: Counts, b: Counts) -> Counts {
         without_address: a.without_address + b.without_address,
         unrecorded: a.unrecorded + b.unrecorded,
     }
-}
-
-/// Adds hot ranges of another process. Addresses differ from process to process, so that the same place is known by its
-/// name; what was not hot in one process is missing from the sum, which is a lower bound therefore.
-pub fn add_hot(all: &mut Vec<HotView>, more: Vec<HotView>) {
-    for hot in more {
-        match all.iter_mut().find(|known| key(known) == key(&hot)) {
-            Some(known) => {
-                known.own_weight += hot.own_weight;
-                known.weight += hot.weight;
-            }
-            None => all.push(hot),
-        }
-    }
-}
-
-/// What makes two ranges the same to a person.
-fn key(hot: &HotView) -> Option<(&str, &Option<String>, &Option<String>)> {
-    hot.sides.first().map(|side| (side.name.as_str(), &side.hottest, &side.region))
-}
-
-/// As far as errors of sampling depend on it.
-pub fn add_bursts(sum: &mut Bursts, more: &Bursts) {
-    sum.count += more.count;
-    sum.empty += more.empty;
-}
-
-/// Makes shares of weights again, and leaves out what is not hot in the whole.
-pub fn weigh(hot: &mut Vec<HotView>, whole: u64, threshold: f64, unit: Unit, bursts: &Bursts) {
-    let share = |weight: u64| weight as f64 / whole.max(1) as f64;
-    for one in hot.iter_mut() {
-        (one.own_share, one.share, one.depth) = (share(one.own_weight), share(one.weight), 0);
-        one.plus_minus = half_width(one.share, unit, bursts);
-    }
-    hot.retain(|one| one.own_share >= threshold);
-    hot.sort_by_key(|one| std::cmp::Reverse(one.own_weight));
 }
 
 impl FollowedFacts {
@@ -197,6 +187,10 @@ impl FollowedFacts {
         if self.left_running > 0 {
             text += &format!("; {} outlived the program and went on alone", grouped(self.left_running));
         }
+        if self.not_added > 0 {
+            text +=
+                &format!("; what {} came to is missing: it does not fit the others", grouped(self.not_added));
+        }
         text
     }
 }
@@ -207,26 +201,5 @@ impl Program {
             Path::new(&self.path).file_name().map_or(self.path.as_str().into(), |n| n.to_string_lossy());
         let bursts = count(self.bursts, "burst", "bursts");
         format!("{} {name} ({bursts}, {:.2} s)", self.recorded, self.cpu_seconds)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use sonde_report::view::SideView;
-
-    fn hot(place: &str, own: u64) -> HotView {
-        let side = SideView { name: place.into(), ..SideView::default() };
-        HotView { sides: vec![side], own_weight: own, weight: own, ..HotView::default() }
-    }
-
-    #[test]
-    fn places_are_added_up_by_name() {
-        let mut all = vec![hot("a", 60), hot("b", 30)];
-        add_hot(&mut all, vec![hot("b", 50), hot("c", 1)]);
-        weigh(&mut all, 200, 0.05, Unit::Events, &Bursts::default());
-        let names: Vec<(&str, u64, f64)> =
-            all.iter().map(|h| (h.sides[0].name.as_str(), h.own_weight, h.own_share)).collect();
-        assert_eq!(names, [("b", 80, 0.4), ("a", 60, 0.3)]);
     }
 }

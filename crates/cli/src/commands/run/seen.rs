@@ -4,10 +4,11 @@ use anyhow::Result;
 use sonde_analysis::{Analyses, Findings, ValueMethod};
 use sonde_event::{Catalog, Count, Counts, Reader};
 use sonde_launch::Options;
-use sonde_rap::{Snapshot, Tree};
+use sonde_profile::Named;
+use sonde_rap::Tree;
 use sonde_report::view::HotView;
 use sonde_report::{Options as Shown, Subject};
-use sonde_summary::{BurstTime, Bursts, Kind, Missing, Ranges, Summary, Trees, Unit};
+use sonde_summary::{BurstTime, Kind, Missing, Ranges, Summary, Trees, Unit};
 use sonde_symbol::Symbols;
 
 use super::args::Args;
@@ -53,11 +54,11 @@ impl Seen {
     /// What is left when the stream is over.
     pub fn finish(self, catalog: &Catalog) -> Found {
         match self {
-            Seen::Nothing => Found { counts: Counts::default(), findings: None },
-            Seen::Counts(count) => Found { counts: count.counts, findings: None },
+            Seen::Nothing => Found { counts: Counts::default(), findings: None, losses: Named::new() },
+            Seen::Counts(count) => Found { counts: count.counts, findings: None, losses: Named::new() },
             Seen::Analyses(analyses) => {
                 let findings = analyses.finish(catalog);
-                Found { counts: findings.summary.counts, findings: Some(findings) }
+                Found { counts: findings.summary.counts, findings: Some(findings), losses: Named::new() }
             }
         }
     }
@@ -67,6 +68,8 @@ impl Seen {
 pub struct Found {
     pub counts: Counts,
     pub findings: Option<Findings>,
+    /// What adding up several processes lost.
+    pub losses: Named,
 }
 
 impl Found {
@@ -89,26 +92,6 @@ impl Found {
         self.summary().map_or_else(Missing::default, |summary| summary.missing)
     }
 
-    /// What all code weighs.
-    pub fn code_weight(&self) -> u64 {
-        self.weight(&[Kind::Code])
-    }
-
-    /// What all loads and stores weigh.
-    pub fn data_weight(&self) -> u64 {
-        self.weight(&[Kind::LoadAddresses, Kind::StoreAddresses])
-    }
-
-    fn weight(&self, kinds: &[Kind]) -> u64 {
-        let of = |summary: &Summary| kinds.iter().filter_map(|kind| Some(one(summary, *kind)?.events)).sum();
-        self.summary().map_or(0, of)
-    }
-
-    /// Bursts, as far as they were looked at.
-    pub fn bursts(&self) -> Bursts {
-        self.summary().map_or_else(Bursts::default, |summary| summary.bursts)
-    }
-
     /// Hot code and hot data.
     pub fn hot(&self, threshold: f64) -> (Vec<HotView>, Vec<HotView>) {
         let Some(summary) = self.summary() else { return (Vec::new(), Vec::new()) };
@@ -118,13 +101,6 @@ impl Found {
         let code = summary.of(Kind::Code).map(&mut rows);
         let data = loads_and_stores(summary).map(|tree| rows(&tree));
         (code.unwrap_or_default(), data.unwrap_or_default())
-    }
-}
-
-fn one(summary: &Summary, kind: Kind) -> Option<&Snapshot<u64>> {
-    match &summary.of(kind)?.tree {
-        Trees::One(tree) => Some(tree),
-        Trees::Two(_) => None,
     }
 }
 
