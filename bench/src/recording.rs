@@ -52,6 +52,12 @@ impl Recording {
         Recording::load(File::open(&trace)?, limit, command)
     }
 
+    /// A trace that was recorded before.
+    pub fn open(trace: &Path, limit: usize) -> Result<Recording> {
+        let file = File::open(trace).with_context(|| format!("cannot open {}", trace.display()))?;
+        Recording::load(file, limit, vec![trace.to_string_lossy().into_owned()])
+    }
+
     fn load(file: File, limit: usize, command: Vec<String>) -> Result<Recording> {
         let mut trace = TraceReader::new(file)?;
         let mut decoder = None;
@@ -70,7 +76,8 @@ impl Recording {
                         words = rest;
                     }
                 }
-                Chunk::Log { tid, words } if bytes < limit => {
+                Chunk::Log { .. } if bytes >= limit => break,
+                Chunk::Log { tid, words } => {
                     bytes += words.len() * 8;
                     parts.push(Part::Log(tid, words));
                 }

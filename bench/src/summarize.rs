@@ -20,6 +20,9 @@ pub struct Summarize {
     /// The sonde to record with
     #[arg(long, value_name = "FILE", default_value = "target/release/sonde")]
     sonde: PathBuf,
+    /// A trace to play instead of recording a program
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
     /// Megabytes of log to keep in memory
     #[arg(long, value_name = "MB", default_value_t = 256)]
     megabytes: usize,
@@ -63,7 +66,10 @@ const SETS: [&str; 17] = [
 impl Summarize {
     /// Measures.
     pub fn run(&self) -> Result<()> {
-        let mut recording = Recording::make(&self.sonde, &self.program, self.megabytes << 20)?;
+        let mut recording = match &self.trace {
+            Some(trace) => Recording::open(trace, self.megabytes << 20)?,
+            None => Recording::make(&self.sonde, &self.program, self.megabytes << 20)?,
+        };
         let chosen: Vec<&str> = self.what.iter().map(String::as_str).collect();
         let sets: &[&str] = if chosen.is_empty() { &SETS } else { &chosen };
         let mut seconds: Vec<Vec<f64>> = vec![Vec::new(); sets.len() + 1];
