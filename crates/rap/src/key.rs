@@ -37,6 +37,14 @@ pub trait Key: Copy + Ord + Hash + Debug + Default + Send + Sync + 'static {
     /// A hash for the front tables, well mixed in its high bits; cheaper than hashing the code, since no bits are
     /// interleaved.
     fn mix(self) -> u64;
+    /// Keys that differ in so many low bits only are neighbours, which a tree finds by one of them; 0 if a key is looked
+    /// for by itself.
+    const NEAR_BITS: u32 = 0;
+    /// What this key and its neighbours have in common.
+    #[inline(always)]
+    fn neighbourhood(self) -> Self {
+        self
+    }
     /// Whether all `keys` are `self`.
     fn is_all_of(self, keys: &[Self]) -> bool {
         keys.iter().all(|&key| key == self)
@@ -57,6 +65,11 @@ macro_rules! scalar_key {
             type Code = $code;
             const DIMS: usize = 1;
             const DIM_BITS: u32 = <$int>::BITS;
+            const NEAR_BITS: u32 = 8;
+            #[inline(always)]
+            fn neighbourhood(self) -> Self {
+                self >> Self::NEAR_BITS
+            }
             #[inline(always)]
             fn encode(self) -> $code {
                 self.into()

@@ -188,7 +188,7 @@ impl<C: Code> Core<C> {
     }
 
     /// Where the descent for `code` can start: the top when it covers the code, else the root. With the slot's level.
-    fn start(&self, code: C) -> (Place, u32) {
+    pub fn start(&self, code: C) -> (Place, u32) {
         match &self.top {
             Some(top) if top.covers(code) => (self.place(TOP, top.level, code), top.level),
             _ => (ROOT_PLACE, self.root_level()),

@@ -13,6 +13,7 @@ mod absorb;
 mod arena;
 mod core;
 mod descend;
+mod fingers;
 mod fold;
 mod items;
 mod merge;
@@ -34,6 +35,8 @@ use schedule::Schedule;
 /// A tree with less memory than this for each 8 bytes of a key has neither top nor automatic front, and works in small
 /// blocks: these take two thirds of it, and lines need the rest.
 const ROOMY: usize = 320 << 10;
+/// Fingers take at most so large a part of a limit.
+const FINGERS_SHARE: usize = 6;
 /// Events handled at once; small enough for what is under way to stay in the first-level cache.
 const BLOCK: usize = 1024;
 const SMALL_BLOCK: usize = 16;
@@ -64,6 +67,7 @@ pub struct Tree<K: Key> {
     core: core::Core<K::Code>,
     front: Front<K>,
     queue: descend::Queue<K::Code>,
+    fingers: fingers::Fingers<K>,
     schedule: Schedule,
     /// Events that `add` has gathered for a block.
     pending: Vec<K>,
@@ -83,10 +87,14 @@ impl<K: Key> Tree<K> {
         let roomy = config.max_memory.is_none_or(|max| max >= ROOMY * size_of::<K>().div_ceil(8));
         let block = if roomy { BLOCK } else { SMALL_BLOCK };
         let step = if config.branching.bits() == 3 { 3 } else { 4 };
+        // The table is the same for every limit that allows it: a part of it that depended on the limit would let that
+        // decide how events are counted.
+        let fingers_bytes = config.max_memory.map_or(usize::MAX, |max| max / FINGERS_SHARE);
         let mut tree = Tree {
             core: core::Core::new(K::BITS, step, usize::MAX),
             front: Front::new(config.buffer, roomy),
             queue: descend::Queue::new(block),
+            fingers: fingers::Fingers::new(if step == 4 { fingers_bytes } else { 0 }),
             schedule: Schedule::new(&config, K::BITS, roomy),
             pending: Vec::with_capacity(block),
             missed: Vec::new(),
@@ -152,9 +160,27 @@ impl<K: Key> Tree<K> {
         for block in entries.chunks(self.queue.len()) {
             let weight = block.iter().fold(0u64, |sum, entry| sum.saturating_add(entry.1));
             self.events = self.events.saturating_add(weight);
-            self.count_entries(block);
+            if self.fingers.are_used() {
+                self.count_by_fingers(block);
+            } else {
+                self.count_entries(block);
+            }
             self.keep_schedule();
         }
+    }
+
+    /// Sends combined events (at most a block) where such went before, and into the core if there is no such place yet.
+    fn count_by_fingers(&mut self, block: &[(K, u64)]) {
+        let mut missed = std::mem::take(&mut self.displaced);
+        self.fingers.count(block, &mut self.core, &mut missed);
+        self.fingers.learn(block.len(), block.len() - missed.len());
+        self.count_entries(&missed);
+        for (key, _) in &missed {
+            if let Some(at) = self.core.finger(key.encode(), K::NEAR_BITS) {
+                self.fingers.put(*key, at);
+            }
+        }
+        self.displaced = missed;
     }
 
     fn add_block(&mut self, block: &[K]) {
@@ -249,6 +275,7 @@ impl<K: Key> Tree<K> {
             + self.core.bytes()
             + self.front.bytes()
             + self.queue.bytes()
+            + self.fingers.bytes()
             + (self.pending.capacity() + self.missed.capacity()) * size_of::<K>()
             + self.displaced.capacity() * size_of::<(K, u64)>()
             + self.stats.samples.capacity() * size_of::<Sample>()

@@ -67,6 +67,7 @@ impl<K: Key> Tree<K> {
 
     /// Merges everything that is light by now, and moves the top where the events are.
     pub(super) fn merge_batch(&mut self) {
+        self.fingers.forget();
         self.sample(&self.core.items());
         self.schedule.merge_threshold = self.core.threshold;
         self.stats.merges += self.core.merge_light_nodes();
@@ -87,6 +88,7 @@ impl<K: Key> Tree<K> {
 
     /// Merges harder and harder until an eighth of the lines is free: precision is what gives, and `eps_effective` tells.
     fn make_room(&mut self) {
+        self.fingers.forget();
         loop {
             self.stats.merges += self.core.merge_light_nodes();
             let (used, lines) = (self.core.arena.used(), self.core.arena.lines.len());
