@@ -5,7 +5,7 @@ use crate::findings::Findings;
 use crate::values::Values;
 use sonde_calls::CallsReader;
 use sonde_event::maps::Mapping;
-use sonde_event::{Begin, Catalog, Counts, End, Reader, Run, Signal, Syscall, Unwatched};
+use sonde_event::{Begin, Catalog, Counts, End, Passes, Reader, Run, Signal, Syscall, Unwatched};
 use sonde_starts::{StartsConfig, StartsReader};
 use sonde_streams::StreamsReader;
 use sonde_summary::{BurstTime, Summaries};
@@ -97,6 +97,10 @@ impl Reader for Analyses {
 
     fn run(&mut self, run: &Run<'_>) {
         self.all().run(run);
+    }
+
+    fn passes(&mut self, passes: &Passes<'_>) {
+        self.all().passes(passes);
     }
 
     fn end(&mut self, end: &End) {

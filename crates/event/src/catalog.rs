@@ -62,6 +62,48 @@ impl Path {
     }
 }
 
+/// What every pass by an exit has, in few bytes: readers that look at very many passes stay in the nearest cache with it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PathSize {
+    /// Words of its record; 0 if there is no such exit.
+    pub words: u16,
+    /// Instructions executed.
+    pub insns: u16,
+    /// Blocks executed.
+    pub blocks: u16,
+    /// References made.
+    pub refs: u16,
+    /// Loads among them.
+    pub loads: u16,
+    /// Loads among them whose value is not recorded.
+    pub unknown_loads: u16,
+    /// References that are not recorded.
+    pub unrecorded: u16,
+    /// [`PathSize::BY_PATH`] and the like.
+    pub flags: u16,
+}
+
+impl PathSize {
+    /// The superblock [counts by path](Superblock::counts_by_path).
+    pub const BY_PATH: u16 = 1;
+    /// Only the log tells where it leads.
+    pub const INDIRECT: u16 = 2;
+
+    fn of(path: &Path, by_path: bool) -> PathSize {
+        let indirect = if path.target == 0 { PathSize::INDIRECT } else { 0 };
+        PathSize {
+            words: path.words,
+            insns: path.insns,
+            blocks: path.blocks,
+            refs: path.refs,
+            loads: path.loads,
+            unknown_loads: path.unknown_loads,
+            unrecorded: path.unrecorded,
+            flags: indirect | if by_path { PathSize::BY_PATH } else { 0 },
+        }
+    }
+}
+
 /// A superblock with everything that is known about it.
 #[derive(Clone, Debug)]
 pub struct Superblock {
@@ -94,6 +136,7 @@ pub struct Catalog {
     planner: Planner,
     superblocks: Vec<Superblock>,
     paths: Vec<Option<Path>>,
+    sizes: Vec<PathSize>,
 }
 
 /// More exits than any superblock has.
@@ -108,6 +151,7 @@ impl Catalog {
             planner: Planner::new(detail, Limits::default()),
             superblocks: Vec::new(),
             paths: Vec::new(),
+            sizes: Vec::new(),
         }
     }
 
@@ -115,6 +159,12 @@ impl Catalog {
     #[inline]
     pub fn path(&self, exit: u32) -> Option<&Path> {
         self.paths.get(exit as usize)?.as_ref()
+    }
+
+    /// The size of a pass by an exit.
+    #[inline]
+    pub fn size(&self, exit: u32) -> PathSize {
+        self.sizes.get(exit as usize).copied().unwrap_or_default()
     }
 
     /// A superblock by its index.
@@ -130,7 +180,8 @@ impl Catalog {
 
     /// Bytes used, roughly. A catalog grows with the code that is described, not with how often it runs.
     pub fn memory_bytes(&self) -> usize {
-        let paths = self.paths.capacity() * size_of::<Option<Path>>();
+        let paths =
+            self.paths.capacity() * size_of::<Option<Path>>() + self.sizes.capacity() * size_of::<PathSize>();
         let of = |s: &Superblock| {
             size_of::<Superblock>()
                 + s.insns.capacity() * size_of::<Insn>()
@@ -186,7 +237,9 @@ impl Catalog {
         let blocks = blocks_of(&plan.insns);
         if self.paths.len() < end {
             self.paths.resize(end, None);
+            self.sizes.resize(end, PathSize::default());
         }
+        let by_path = !plan.refs.iter().any(is_counted_apart);
         for (i, exit) in plan.exits.iter().enumerate() {
             let last = i + 1 == plan.exits.len();
             let kind = if last { kind_from(head.last_kind).unwrap_or(exit.kind) } else { exit.kind };
@@ -202,7 +255,9 @@ impl Catalog {
                 unknown_loads: 0,
                 unrecorded: 0,
             };
-            self.paths[head.first_exit as usize + i] = Some(path.counting(&plan.refs[..exit.refs as usize]));
+            let path = path.counting(&plan.refs[..exit.refs as usize]);
+            self.sizes[head.first_exit as usize + i] = PathSize::of(&path, by_path);
+            self.paths[head.first_exit as usize + i] = Some(path);
         }
         self.superblocks.push(Superblock {
             pc: head.pc,
@@ -210,7 +265,7 @@ impl Catalog {
             exits: head.exits,
             generation: head.generation,
             has_special: plan.refs.iter().any(|r| r.repeat != Repeat::Once || r.address.is_none()),
-            counts_by_path: !plan.refs.iter().any(is_counted_apart),
+            counts_by_path: by_path,
             plain: PlainRecipe::all(&plan.refs, &plan.insns),
             recipes: plan.refs.iter().map(|r| Recipe::new(r, &plan.insns)).collect(),
             insns: plan.insns,

@@ -2,6 +2,7 @@
 
 use crate::catalog::{Catalog, Path};
 use crate::error::StreamError;
+use crate::passes::{PassAt, Passes};
 use crate::reader::{Begin, End, Reader, Run, Signal, Syscall};
 use sonde_wire::marker::{self, Cause, Kind};
 use sonde_x64::plan::Detail;
@@ -22,7 +23,12 @@ pub struct Decoder {
     lost: Lost,
     /// Each thread's fs base at the end of its last buffer.
     fs_bases: HashMap<i32, u64>,
+    /// Passes that are told of next.
+    passes: Vec<PassAt>,
 }
+
+/// Most passes that are told of together: enough for readers that sort them, few enough to stay in the cache.
+const TOGETHER: usize = 1 << 12;
 
 /// State of the thread whose buffer is read.
 struct Cursor {
@@ -33,7 +39,12 @@ struct Cursor {
 impl Decoder {
     /// A decoder for a stream recorded with this detail.
     pub fn new(detail: Detail) -> Decoder {
-        Decoder { catalog: Catalog::new(detail), lost: Lost::default(), fs_bases: HashMap::new() }
+        Decoder {
+            catalog: Catalog::new(detail),
+            lost: Lost::default(),
+            fs_bases: HashMap::new(),
+            passes: Vec::new(),
+        }
     }
 
     /// The superblocks so far.
@@ -63,7 +74,14 @@ impl Decoder {
         let mut cursor = Cursor { tid, fs_base };
         let mut at = 0;
         while at < words.len() {
-            match self.record(&mut cursor, words, at, reader) {
+            let next = if words[at] as u32 >= marker::FIRST {
+                self.marker(&mut cursor, words, at, reader)
+            } else {
+                let (end, outcome) = self.passes(&cursor, words, at, reader);
+                at = end;
+                outcome.map(|()| end)
+            };
+            match next {
                 Ok(next) => at = next,
                 Err(error) => {
                     self.lost.buffers += 1;
@@ -76,27 +94,57 @@ impl Decoder {
         Ok(())
     }
 
-    #[inline]
-    fn record<R: Reader + ?Sized>(
-        &self,
-        cursor: &mut Cursor,
+    /// Tells of passes from `at` on; where they end, and what is wrong there.
+    fn passes<R: Reader + ?Sized>(
+        &mut self,
+        cursor: &Cursor,
         words: &[u64],
         at: usize,
         reader: &mut R,
-    ) -> Result<usize, StreamError> {
-        let header = words[at] as u32;
-        if header >= marker::FIRST {
-            return self.marker(cursor, words, at, reader);
+    ) -> (usize, Result<(), StreamError>) {
+        let mut list = std::mem::take(&mut self.passes);
+        list.clear();
+        let (end, outcome) = self.find_passes(words, at, &mut list);
+        if !list.is_empty() {
+            reader.passes(&Passes {
+                catalog: &self.catalog,
+                words,
+                list: &list,
+                tid: cursor.tid,
+                fs_base: cursor.fs_base,
+                next_pc: self.pc_at(words, end),
+            });
         }
-        let exit = header.wrapping_sub(1);
-        let path = self.catalog.path(exit).ok_or(StreamError::UnknownExit { at, exit })?;
-        let superblock =
-            self.catalog.superblock(path.superblock).ok_or(StreamError::UnknownExit { at, exit })?;
-        let end = at + path.words as usize;
-        let own = words.get(at..end).ok_or(cut_off(words, at, path.words))?;
-        let next_pc = if path.target != 0 { Some(path.target) } else { self.pc_at(words, end) };
-        reader.run(&Run { superblock, path, words: own, tid: cursor.tid, fs_base: cursor.fs_base, next_pc });
-        Ok(end)
+        self.passes = list;
+        (end, outcome)
+    }
+
+    /// Where passes begin, from `at` to the next marker, until there are enough.
+    #[inline]
+    fn find_passes(
+        &self,
+        words: &[u64],
+        mut at: usize,
+        list: &mut Vec<PassAt>,
+    ) -> (usize, Result<(), StreamError>) {
+        while let Some(&word) = words.get(at).filter(|_| list.len() < TOGETHER) {
+            let header = word as u32;
+            if header >= marker::FIRST {
+                break;
+            }
+            let exit = header.wrapping_sub(1);
+            let size = self.catalog.size(exit).words;
+            if size == 0 {
+                return (at, Err(StreamError::UnknownExit { at, exit }));
+            }
+            let end = at + usize::from(size);
+            if end > words.len() {
+                return (at, Err(cut_off(words, at, size)));
+            }
+            list.push(PassAt { exit, at: at as u32 });
+            at = end;
+        }
+        (at, Ok(()))
     }
 
     /// The pc that the record at `at` starts with, if it is there.

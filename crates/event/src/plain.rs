@@ -4,13 +4,16 @@
 //! A reference is plain if it happens once, has an address, and its value is unknown, known beforehand, or a single
 //! word of the log. A superblock all of whose references are plain has them in this form too; its passes can be read
 //! several times faster than through [`crate::Run::references`], which decides for each reference what it is.
+//!
+//! Faster still is to look at the same reference of many passes at once ([`PlainRecipe::addresses`]): what it is made of
+//! then stays in registers, and a reference that is always to the same address is seen to be.
 
 use sonde_x64::memory::{Access, Reference, Repeat, Value};
 use sonde_x64::plan::Insn;
 
 /// How a plain reference is computed: a term that is not there is word 0 times 0, or masked out.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct PlainRecipe {
+pub struct PlainRecipe {
     offset: u64,
     fs_mask: u64,
     /// What is kept of the word of the value, what is added to it, and what counts of the sum.
@@ -87,7 +90,7 @@ impl PlainRecipe {
     }
 
     /// All of a superblock, or none.
-    pub fn all(references: &[Reference], insns: &[Insn]) -> Vec<PlainRecipe> {
+    pub(crate) fn all(references: &[Reference], insns: &[Insn]) -> Vec<PlainRecipe> {
         let all: Option<Vec<_>> = references.iter().map(|r| PlainRecipe::new(r, insns)).collect();
         all.unwrap_or_default()
     }
@@ -110,5 +113,58 @@ impl PlainRecipe {
             value: value & self.mask,
             kind: self.kind,
         }
+    }
+
+    /// Pc of the instruction.
+    pub fn pc(&self) -> u64 {
+        self.pc
+    }
+
+    /// What is always the same about it.
+    pub fn kind(&self) -> PlainKind {
+        self.kind
+    }
+
+    /// Whether a record of so many words has all that it is computed from.
+    pub fn fits(&self, words: u16) -> bool {
+        let needs = |index: u16, used: bool| !used || index < words;
+        needs(self.words[0], self.scales[0] != 0)
+            && needs(self.words[1], self.scales[1] != 0)
+            && needs(self.words[2], self.keep != 0)
+    }
+
+    /// The addresses in passes whose records begin at `starts` in `words`, put into `out`; or the only one there is, if
+    /// no word makes a difference.
+    pub fn addresses(&self, words: &[u64], starts: &[u32], fs_base: u64, out: &mut Vec<u64>) -> Option<u64> {
+        let offset = self.offset.wrapping_add(fs_base & self.fs_mask);
+        let [a, b] = self.scales.map(u64::from);
+        let [i, j, _] = self.words.map(usize::from);
+        let word = |start: u32, index: usize| words.get(start as usize + index).copied().unwrap_or(0);
+        out.clear();
+        match (a, b) {
+            (0, 0) => return Some(offset),
+            (1, 0) => out.extend(starts.iter().map(|&start| offset.wrapping_add(word(start, i)))),
+            _ => out.extend(starts.iter().map(|&start| {
+                let first = word(start, i).wrapping_mul(a);
+                offset.wrapping_add(first).wrapping_add(word(start, j).wrapping_mul(b))
+            })),
+        }
+        None
+    }
+
+    /// The values in passes whose records begin at `starts` in `words`, and which went on to `next`, put into `out`; or
+    /// the only one there is.
+    pub fn values(&self, words: &[u64], starts: &[u32], next: &[u64], out: &mut Vec<u64>) -> Option<u64> {
+        let (add, mask, index) = (self.add, self.mask, usize::from(self.words[2]));
+        out.clear();
+        if self.next_mask != 0 {
+            out.extend(next.iter().map(|&next| next.wrapping_add(add) & mask));
+        } else if self.keep == 0 {
+            return Some(add & mask);
+        } else {
+            let word = |start: u32| words.get(start as usize + index).copied().unwrap_or(0);
+            out.extend(starts.iter().map(|&start| word(start).wrapping_add(add) & mask));
+        }
+        None
     }
 }

@@ -1,7 +1,8 @@
 //! The interface that every analysis implements, and what it gets to see.
 
-use crate::catalog::{Block, Path, Superblock};
+use crate::catalog::{Block, Path, PathSize, Superblock};
 use crate::maps::Mapping;
+use crate::passes::Passes;
 use crate::plain::{PlainRecipe, PlainRef};
 use crate::recipe::Recipe;
 use sonde_wire::marker::{self, Cause};
@@ -65,6 +66,10 @@ pub trait Reader: Send {
     fn pace(&mut self, _tid: i32, _period_ns: u64) {}
     /// A path was executed.
     fn run(&mut self, _run: &Run<'_>) {}
+    /// Paths were executed, one after the other: tells `run` of each, unless a reader can do better.
+    fn passes(&mut self, passes: &Passes<'_>) {
+        passes.runs().for_each(|run| self.run(&run));
+    }
     /// A burst ends.
     fn end(&mut self, _end: &End) {}
     /// A system call was run.
@@ -202,6 +207,13 @@ impl<'a> Run<'a> {
         made.iter().map(move |r| self.reference(r))
     }
 
+    /// How the references made are computed, in order, if all of them are plain: for readers that look at many passes at
+    /// once.
+    #[inline]
+    pub fn plain_recipes(&self) -> Option<&'a [PlainRecipe]> {
+        self.superblock.plain.get(..self.path.refs as usize)
+    }
+
     /// The references made, in order, if all of them are plain: faster than [`Run::references`], which says the same.
     #[inline]
     pub fn plain_references(&self) -> Option<impl ExactSizeIterator<Item = PlainRef> + '_> {
@@ -308,6 +320,22 @@ pub struct Count {
     pub counts: Counts,
 }
 
+impl Count {
+    /// A pass some of whose references happen several times, or whose addresses are not known.
+    fn count_apart(&mut self, run: &Run<'_>) {
+        let c = &mut self.counts;
+        // A damaged log can claim any number of repetitions.
+        c.repetitions = run.repetitions().fold(c.repetitions, u64::saturating_add);
+        for r in run.references() {
+            match r.access {
+                Access::Load => c.loads = c.loads.saturating_add(r.count),
+                Access::Store => c.stores = c.stores.saturating_add(r.count),
+            }
+            c.without_address += u64::from(r.recorded && r.address.is_none());
+        }
+    }
+}
+
 impl Reader for Count {
     fn begin(&mut self, _: &Begin) {
         self.counts.bursts += 1;
@@ -322,16 +350,32 @@ impl Reader for Count {
         if run.superblock.counts_by_path {
             c.loads = c.loads.saturating_add(u64::from(run.path.loads));
             c.stores = c.stores.saturating_add(u64::from(run.path.refs - run.path.loads));
-            return;
+        } else {
+            self.count_apart(run);
         }
-        // A damaged log can claim any number of repetitions.
-        c.repetitions = run.repetitions().fold(c.repetitions, u64::saturating_add);
-        for r in run.references() {
-            match r.access {
-                Access::Load => c.loads = c.loads.saturating_add(r.count),
-                Access::Store => c.stores = c.stores.saturating_add(r.count),
+    }
+
+    fn passes(&mut self, passes: &Passes<'_>) {
+        let (mut blocks, mut insns, mut unrecorded) = (0, 0, 0);
+        let (mut loads, mut refs) = (0, 0);
+        for (index, pass) in passes.list().iter().enumerate() {
+            let size = passes.size(pass.exit);
+            blocks += u64::from(size.blocks);
+            insns += u64::from(size.insns);
+            unrecorded += u64::from(size.unrecorded);
+            if size.flags & PathSize::BY_PATH != 0 {
+                loads += u64::from(size.loads);
+                refs += u64::from(size.refs);
+            } else if let Some(run) = passes.run(index) {
+                self.count_apart(&run);
             }
-            c.without_address += u64::from(r.recorded && r.address.is_none());
         }
+        let c = &mut self.counts;
+        c.runs += passes.list().len() as u64;
+        c.blocks += blocks;
+        c.instructions += insns;
+        c.unrecorded += unrecorded;
+        c.loads = c.loads.saturating_add(loads);
+        c.stores = c.stores.saturating_add(refs - loads);
     }
 }

@@ -1,6 +1,7 @@
 //! Several readers, or perhaps none, on one stream: each form tells all that it holds the same, in order.
 
 use crate::maps::Mapping;
+use crate::passes::Passes;
 use crate::reader::{Begin, End, Reader, Run, Signal, Syscall, Unwatched};
 
 impl<R: Reader + ?Sized> Reader for &mut R {
@@ -9,6 +10,9 @@ impl<R: Reader + ?Sized> Reader for &mut R {
     }
     fn run(&mut self, run: &Run<'_>) {
         (**self).run(run);
+    }
+    fn passes(&mut self, passes: &Passes<'_>) {
+        (**self).passes(passes);
     }
     fn end(&mut self, end: &End) {
         (**self).end(end);
@@ -44,6 +48,10 @@ impl<A: Reader, B: Reader> Reader for (A, B) {
     fn run(&mut self, run: &Run<'_>) {
         self.0.run(run);
         self.1.run(run);
+    }
+    fn passes(&mut self, passes: &Passes<'_>) {
+        self.0.passes(passes);
+        self.1.passes(passes);
     }
     fn end(&mut self, end: &End) {
         self.0.end(end);
@@ -92,6 +100,11 @@ impl<R: Reader> Reader for Option<R> {
             reader.run(run);
         }
     }
+    fn passes(&mut self, passes: &Passes<'_>) {
+        if let Some(reader) = self {
+            reader.passes(passes);
+        }
+    }
     fn end(&mut self, end: &End) {
         if let Some(reader) = self {
             reader.end(end);
@@ -136,6 +149,9 @@ impl<R: Reader> Reader for [R] {
     }
     fn run(&mut self, run: &Run<'_>) {
         self.iter_mut().for_each(|reader| reader.run(run));
+    }
+    fn passes(&mut self, passes: &Passes<'_>) {
+        self.iter_mut().for_each(|reader| reader.passes(passes));
     }
     fn end(&mut self, end: &End) {
         self.iter_mut().for_each(|reader| reader.end(end));

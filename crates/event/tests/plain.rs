@@ -36,6 +36,7 @@ impl Reader for Compare {
         self.plain += 1;
         let (mut slow, mut unknown) = (run.references(), 0);
         assert_eq!(plain.len(), run.path.refs as usize);
+        let mut recipes = run.plain_recipes().expect("they are plain").iter();
         for fast in plain {
             let r = slow.next().expect("as many");
             assert_eq!((fast.pc, Some(fast.address), fast.kind.size), (r.pc, r.address, r.size));
@@ -43,6 +44,15 @@ impl Reader for Compare {
             assert_eq!(fast.kind.flags & PlainKind::VALUE != 0, r.value.is_some());
             assert_eq!(fast.value, r.value.unwrap_or(0));
             assert!(r.count == 1 && !r.conditional);
+            let (recipe, mut column) = (recipes.next().expect("as many"), vec![7]);
+            assert!(recipe.fits(run.path.words));
+            assert_eq!((recipe.pc(), recipe.kind()), (fast.pc, fast.kind));
+            // Two passes with the same words.
+            let only = recipe.addresses(run.words, &[0, 0], run.fs_base, &mut column);
+            assert_eq!(only.map_or(column.clone(), |only| vec![only; 2]), [fast.address; 2]);
+            let next = [run.next_pc.unwrap_or(0); 2];
+            let only = recipe.values(run.words, &[0, 0], &next, &mut column);
+            assert_eq!(only.map_or(column.clone(), |only| vec![only; 2]), [fast.value; 2]);
             unknown += u16::from(r.access == Access::Load && r.value.is_none());
         }
         assert!(slow.next().is_none());
