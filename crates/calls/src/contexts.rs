@@ -84,10 +84,10 @@ impl Contexts {
 
     /// Instructions were executed in a context.
     #[inline]
-    pub fn executed(&mut self, context: u32, instructions: u32, weight: u64) {
+    pub fn executed(&mut self, context: u32, instructions: u64, weight: u64) {
         let node = &mut self.nodes[context as usize];
-        node.instructions += u64::from(instructions);
-        node.weight += u64::from(instructions) * weight;
+        node.instructions += instructions;
+        node.weight += instructions * weight;
     }
 
     /// Bytes used.

@@ -54,20 +54,18 @@ impl Kept {
         }
     }
 
-    /// A thread went this way.
+    /// A thread went this way. Its instructions are added up at the end, by exit.
     pub fn pass(&mut self, thread: &mut Thread, steps: &Steps, weight: u64) {
         self.arrive(thread, steps, weight);
-        self.totals.instructions += u64::from(steps.insns);
-        self.totals.weight += u64::from(steps.insns) * weight;
         self.carry(thread, steps, weight);
         let mut done = 0;
         for turn in &steps.turns {
-            self.contexts.executed(thread.context, turn.insns - done, weight);
+            self.contexts.executed(thread.context, u64::from(turn.insns - done), weight);
             done = turn.insns;
             thread.pending = pending(turn.last);
             self.go(thread, turn.target, weight);
         }
-        self.contexts.executed(thread.context, steps.insns - done, weight);
+        self.contexts.executed(thread.context, u64::from(steps.insns - done), weight);
         if !matches!(thread.pending, Pending::Call { .. }) || steps.last != Last::IndirectJump {
             thread.pending = pending(steps.last);
         }
@@ -142,7 +140,7 @@ impl Kept {
     /// A thread began at `pc` and was interrupted after so many instructions.
     pub fn cut_short(&mut self, thread: &mut Thread, pc: u64, insns: u32, weight: u64) {
         self.go(thread, pc, weight);
-        self.contexts.executed(thread.context, insns, weight);
+        self.contexts.executed(thread.context, u64::from(insns), weight);
         self.totals.instructions += u64::from(insns);
         self.totals.weight += u64::from(insns) * weight;
         thread.carry = thread.carry.saturating_add(insns);

@@ -6,7 +6,7 @@ use crate::profile::{Backward, CallProfile, Invoked, Pair, Region};
 use crate::steps::Steps;
 use crate::thread::Thread;
 use rustc_hash::FxHashMap;
-use sonde_event::{Begin, End, Reader, Run, Signal, Syscall};
+use sonde_event::{Begin, End, Passes, Reader, Run, Signal, Syscall};
 
 /// Bounds on memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +37,13 @@ enum Deed {
     Resumed,
 }
 
+impl Deed {
+    /// The exit of a pass.
+    fn exit(&self) -> Option<u32> {
+        if let Deed::Passed(exit) = self { Some(*exit) } else { None }
+    }
+}
+
 #[derive(Default)]
 struct Burst {
     thread: Thread,
@@ -56,6 +63,8 @@ pub struct CallsReader {
     current: Option<(i32, Burst)>,
     steps: Vec<Option<Box<Steps>>>,
     paths: Vec<Tally>,
+    /// By exit: the instructions of a pass that only goes on where it is, which most do; 0 for others.
+    straight: Vec<u16>,
     kept: Kept,
     odd_bytes: usize,
 }
@@ -70,6 +79,7 @@ impl CallsReader {
             current: None,
             steps: Vec::new(),
             paths: Vec::new(),
+            straight: Vec::new(),
             kept: Kept::new(limits.contexts, limits.pairs),
             odd_bytes: 0,
         }
@@ -91,6 +101,7 @@ impl CallsReader {
             + self.odd_bytes
             + self.steps.capacity() * size_of::<Option<Box<Steps>>>()
             + self.paths.capacity() * size_of::<Tally>()
+            + self.straight.capacity() * 2
             + self.kept.contexts.memory_bytes()
     }
 
@@ -98,11 +109,13 @@ impl CallsReader {
         if exit >= self.steps.len() {
             self.steps.resize((exit + 1).next_power_of_two(), None);
             self.paths.resize(self.steps.len(), Tally::default());
+            self.straight.resize(self.steps.len(), 0);
         }
         if self.steps[exit].is_none() {
             let steps = Steps::of(run.superblock, run.path);
             self.odd_bytes +=
                 size_of::<Steps>() + size_of_val(&steps.branches[..]) + size_of_val(&steps.turns[..]);
+            self.straight[exit] = if steps.is_straight() { run.path.insns } else { 0 };
             self.steps[exit] = Some(Box::new(steps));
         }
     }
@@ -133,16 +146,32 @@ impl CallsReader {
         }
     }
 
+    /// Passes of the current thread, each of this weight.
+    fn go_through_all(&mut self, exits: impl Iterator<Item = u32>, weight: u64) {
+        let Some((_, Burst { thread, .. })) = &mut self.current else { return };
+        // Instructions of passes that stayed in the context.
+        let mut straight = 0;
+        for exit in exits {
+            let Some(taken) = self.paths.get_mut(exit as usize) else { continue };
+            taken.add(weight);
+            let insns = self.straight[exit as usize];
+            if insns != 0 && thread.goes_on() {
+                straight += u64::from(insns);
+                continue;
+            }
+            let Some(Some(steps)) = self.steps.get(exit as usize) else { continue };
+            self.kept.contexts.executed(thread.context, std::mem::take(&mut straight), weight);
+            self.kept.pass(thread, steps, weight);
+        }
+        self.kept.contexts.executed(thread.context, straight, weight);
+    }
+
     /// What the current thread did.
     #[inline]
     fn go_through(&mut self, deed: Deed, weight: u64) {
         let Some((_, Burst { thread, .. })) = &mut self.current else { return };
         match deed {
-            Deed::Passed(exit) => {
-                let Some(Some(steps)) = self.steps.get(exit as usize) else { return };
-                self.paths[exit as usize].add(weight);
-                self.kept.pass(thread, steps, weight);
-            }
+            Deed::Passed(exit) => self.go_through_all(std::iter::once(exit), weight),
             Deed::CutShort { pc, insns } => self.kept.cut_short(thread, pc, insns, weight),
             Deed::Interrupted => thread.interrupt(),
             Deed::Resumed => thread.resume(),
@@ -159,7 +188,17 @@ impl CallsReader {
             .burst_weight
             .map(|all| own.unwrap_or(all))
             .map_or(1, |weight| (weight / instructions.max(1)).max(1));
-        deeds.drain(..).for_each(|deed| self.go_through(deed, weight));
+        let mut rest = &deeds[..];
+        while !rest.is_empty() {
+            let passed = rest.iter().map_while(Deed::exit);
+            let passes = passed.clone().count();
+            self.go_through_all(passed, weight);
+            if let Some(deed) = rest.get(passes) {
+                self.go_through(*deed, weight);
+            }
+            rest = rest.get(passes + 1..).unwrap_or(&[]);
+        }
+        deeds.clear();
         self.turn_to(tid).deeds = deeds;
     }
 
@@ -177,6 +216,8 @@ impl CallsReader {
         let mut backward: FxHashMap<u64, Backward> = FxHashMap::default();
         for (steps, taken) in self.steps.iter().zip(&self.paths) {
             let Some(steps) = steps else { continue };
+            profile.instructions += taken.count * u64::from(steps.insns);
+            profile.weight += taken.weight * u64::from(steps.insns);
             for branch in &steps.branches {
                 let region = regions.entry(branch.pc).or_insert_with(|| Region::at(branch.pc));
                 region.count += taken.count;
@@ -232,6 +273,28 @@ impl Reader for CallsReader {
                 let (pc, insns) = (run.superblock.pc, run.path.insns.into());
                 self.note(run.tid, Deed::CutShort { pc, insns }, run.instructions());
             }
+        }
+    }
+
+    fn passes(&mut self, passes: &Passes<'_>) {
+        for (index, pass) in passes.list().iter().enumerate() {
+            if self.steps.get(pass.exit as usize).is_none_or(Option::is_none)
+                && let Some(run) = passes.run(index)
+            {
+                self.know(pass.exit as usize, &run);
+            }
+        }
+        let exits = passes.list().iter().map(|pass| pass.exit);
+        let weighted = self.burst_weight.is_some();
+        let burst = self.turn_to(passes.tid());
+        if !weighted {
+            return self.go_through_all(exits, 1);
+        }
+        burst.instructions += exits.clone().map(|exit| u64::from(passes.size(exit).insns)).sum::<u64>();
+        burst.deeds.extend(exits.map(Deed::Passed));
+        if burst.deeds.len() >= self.limits.passes {
+            self.kept.totals.split_bursts += 1;
+            self.settle(passes.tid());
         }
     }
 

@@ -105,6 +105,11 @@ impl Steps {
         steps
     }
 
+    /// Whether a thread only goes on by it where it is: no call or return, and a branch at the end.
+    pub fn is_straight(&self) -> bool {
+        self.last == Last::Other && self.turns.is_empty() && self.tail == 0
+    }
+
     /// Whether it is a stub that a call goes through to get to its callee, as in a procedure linkage table.
     pub fn is_stub(&self) -> bool {
         self.last == Last::IndirectJump && self.insns <= STUB && self.turns.is_empty()

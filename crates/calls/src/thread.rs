@@ -70,6 +70,12 @@ impl Thread {
         Thread { context, ..Thread::default() }
     }
 
+    /// Whether nothing is left over from the pass before.
+    #[inline]
+    pub fn goes_on(&self) -> bool {
+        self.pending == Pending::None && self.carry == 0
+    }
+
     /// Goes into a callee.
     pub fn push(&mut self, back: u64, callee: u32) {
         self.push_frame(Frame { back: Some(back), context: self.context, pending: Pending::None });
