@@ -96,6 +96,29 @@ impl Places {
         self.find(address).unwrap_or_else(|| Place::unknown(address))
     }
 
+    /// Turns addresses into places; false, and nothing is changed, if one lies in nothing that is known.
+    pub fn place_all(&mut self, addresses: &mut [u64]) -> bool {
+        let Some(&first) = addresses.first() else { return true };
+        let (lo, hi) = addresses.iter().fold((first, first), |(lo, hi), &at| (lo.min(at), hi.max(at)));
+        let delta = if lo >> PAGE_BITS == hi >> PAGE_BITS {
+            self.find(lo).map(|place| place.0.wrapping_sub(lo))
+        } else {
+            self.holds(lo)
+                .filter(|span| hi < span.end)
+                .and_then(|_| self.find(lo))
+                .map(|p| p.0.wrapping_sub(lo))
+        };
+        if let Some(delta) = delta {
+            addresses.iter_mut().for_each(|at| *at = at.wrapping_add(delta));
+            return true;
+        }
+        if addresses.iter().any(|&at| self.find(at).is_none()) {
+            return false;
+        }
+        addresses.iter_mut().for_each(|at| *at = self.place(*at).0);
+        true
+    }
+
     /// The regions met so far.
     pub fn regions(&self) -> &Regions {
         &self.regions

@@ -1,8 +1,6 @@
 //! The trees that grow from batches, each apart from the others, so that threads can share them out.
 
-use crate::batch::{BATCH, Batch, Event};
-use crate::columns::{Column, pair, repeated_key};
-use crate::combine::Combined;
+use crate::batch::{Access, Batch, Entries, Event};
 use crate::config::{Config, Shares};
 use crate::kind::Kind;
 use sonde_cache::{Cache, Found, Statistics};
@@ -14,7 +12,6 @@ pub(crate) struct Growing<K: Key> {
     pub tree: Tree<K>,
     /// Events added, whatever they weigh.
     pub events: u64,
-    combined: Combined<K>,
 }
 
 impl<K: Key> Growing<K> {
@@ -24,26 +21,12 @@ impl<K: Key> Growing<K> {
             // As with single events, a tree has some thousand of them before it is looked through for the first time.
             parameters = parameters.first_merge(time.picoseconds().max(1));
         }
-        Ok(Growing { kind, tree: Tree::new(parameters)?, events: 0, combined: Combined::default() })
+        Ok(Growing { kind, tree: Tree::new(parameters)?, events: 0 })
     }
 
-    /// Adds keys of the same weight.
-    fn grow(&mut self, keys: &[K], weight: u64) {
-        self.events += keys.len() as u64;
-        if weight == 1 {
-            return self.tree.add_slice(keys);
-        }
-        self.tree.add_weighted_slice(self.combined.weigh(keys, weight));
-    }
-
-    /// Adds one key that counts `times`.
-    pub fn add(&mut self, key: K, times: u64, weight: u64) {
-        self.events = self.events.saturating_add(times);
-        self.tree.add_weighted(key, times.saturating_mul(weight));
-    }
-
-    fn memory_bytes(&self) -> usize {
-        self.tree.memory_bytes() + self.combined.memory_bytes()
+    fn grow(&mut self, entries: &Entries<K>) {
+        self.events = self.events.saturating_add(entries.events);
+        self.tree.add_weighted_slice(&entries.list);
     }
 }
 
@@ -53,25 +36,29 @@ struct Misses {
     first: Option<Growing<u64>>,
     second: Option<Growing<u64>>,
     /// Of a batch, what missed the first level and what missed both.
-    values: [Vec<u64>; 2],
+    values: [Entries<u64>; 2],
 }
 
 impl Misses {
-    fn take(&mut self, events: &[Event], weight: u64) {
-        self.values.iter_mut().for_each(Vec::clear);
-        for event in events.iter().filter(|event| event.is(Event::ADDRESS)) {
-            let found = self.cache.refer(event.is(Event::LOAD), event.data, event.size.into());
-            if found > Found::First && event.is(Event::LOAD | Event::VALUE) {
-                self.values[0].push(event.value);
+    fn take(&mut self, accesses: &[Access], weight: u64) {
+        self.values.iter_mut().for_each(Entries::clear);
+        for access in accesses {
+            let is = |flags: u16| access.flags & flags == flags;
+            if !is(Event::ADDRESS) {
+                continue;
+            }
+            let found = self.cache.refer(is(Event::LOAD), access.data, access.size.into());
+            if found > Found::First && is(Event::LOAD | Event::VALUE) {
+                self.values[0].push(access.value, 1, weight);
                 if found == Found::Memory {
-                    self.values[1].push(event.value);
+                    self.values[1].push(access.value, 1, weight);
                 }
             }
         }
         let growing = [&mut self.first, &mut self.second];
-        for (growing, values) in growing.into_iter().zip(&mut self.values) {
+        for (growing, values) in growing.into_iter().zip(&self.values) {
             if let Some(growing) = growing {
-                growing.grow(values, weight);
+                growing.grow(values);
             }
         }
     }
@@ -83,10 +70,6 @@ pub(crate) struct Bank {
     one: Vec<Growing<u64>>,
     two: Vec<Growing<[u64; 2]>>,
     misses: Option<Misses>,
-    column: Column<u64>,
-    pairs: Column<[u64; 2]>,
-    /// Events that count more than once.
-    repeated: Vec<Event>,
 }
 
 /// What a bank grew.
@@ -121,53 +104,29 @@ impl Bank {
         Ok(bank)
     }
 
-    /// Counts a batch, a part at a time: that of a burst can be much longer than others.
+    /// Counts a batch.
     pub fn take(&mut self, batch: &Batch) {
-        for events in batch.events.chunks(BATCH) {
-            self.take_events(events, batch.weight);
-        }
-        if let Some(edges) = self.two.iter_mut().find(|growing| growing.kind == Kind::Edges) {
-            for part in batch.edges.chunks(BATCH) {
-                edges.grow(part, batch.weight);
-            }
-        }
-        if let Some(code) = self.one.iter_mut().find(|growing| growing.kind == Kind::Code) {
-            batch.blocks.iter().for_each(|(place, insns)| code.add(*place, *insns, batch.weight));
-        }
-    }
-
-    fn take_events(&mut self, events: &[Event], weight: u64) {
-        self.repeated.clear();
-        self.repeated.extend(events.iter().filter(|event| event.is(Event::REPEATED)));
         for growing in &mut self.one {
-            let kind = growing.kind;
-            growing.grow(self.column.of(kind, events), weight);
-            for event in &self.repeated {
-                if let Some(key) = repeated_key(kind, event) {
-                    growing.add(key, event.times.into(), weight);
-                }
-            }
+            growing.grow(batch.of(growing.kind));
         }
-        if let Some(pairs) = self.two.iter_mut().find(|growing| growing.kind == Kind::CodeData) {
-            pairs.grow(self.pairs.pairs(events), weight);
-            self.repeated.iter().for_each(|e| pairs.add(pair(e), e.times.into(), weight));
+        for growing in &mut self.two {
+            growing.grow(if growing.kind == Kind::Edges { &batch.edges } else { &batch.code_data });
         }
         if let Some(misses) = &mut self.misses {
-            misses.take(events, weight);
+            misses.take(batch.accesses(), batch.weight);
         }
     }
 
     /// Bytes used.
     pub fn memory_bytes(&self) -> usize {
-        let one: usize = self.one.iter().map(Growing::memory_bytes).sum();
-        let two: usize = self.two.iter().map(Growing::memory_bytes).sum();
+        let one: usize = self.one.iter().map(|growing| growing.tree.memory_bytes()).sum();
+        let two: usize = self.two.iter().map(|growing| growing.tree.memory_bytes()).sum();
         let misses = self.misses.as_ref().map_or(0, |misses| {
-            let trees = misses.first.iter().chain(&misses.second);
-            let values: usize = misses.values.iter().map(|values| values.capacity() * 8).sum();
-            misses.cache.memory_bytes() + values + trees.map(Growing::memory_bytes).sum::<usize>()
+            let trees = misses.first.iter().chain(&misses.second).map(|growing| growing.tree.memory_bytes());
+            let values: usize = misses.values.iter().map(|values| values.list.capacity() * 16).sum();
+            misses.cache.memory_bytes() + values + trees.sum::<usize>()
         });
-        let repeated = self.repeated.capacity() * size_of::<Event>();
-        one + two + misses + self.column.memory_bytes() + self.pairs.memory_bytes() + repeated
+        one + two + misses
     }
 
     /// The trees as they are.

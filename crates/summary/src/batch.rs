@@ -1,10 +1,11 @@
-//! What goes from the reader of the stream to the trees: references with all that any tree wants to know of them, many
-//! at a time.
+//! What goes from the reader of the stream to the trees: keys with their weights, put together as far as that is cheap,
+//! for many references at a time.
 
+use crate::kind::Kind;
 use sonde_event::PlainKind;
 
 /// References in a full batch: what is under way stays in the second-level cache.
-pub(crate) const BATCH: usize = 1 << 12;
+pub(crate) const BATCH: usize = 1 << 13;
 
 /// One reference, or a part of a repeated one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,42 +41,156 @@ impl Event {
     pub fn is(&self, flags: u16) -> bool {
         self.flags & flags == flags
     }
-}
 
-/// Events of the same weight.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Batch {
-    /// Of each event.
-    pub weight: u64,
-    /// References in the order in which they were made, as far as that is known.
-    pub events: Vec<Event>,
-    /// Branches whose target is known only when they are taken: places from and to.
-    pub edges: Vec<[u64; 2]>,
-    /// Blocks that are not counted by path: place and instructions executed.
-    pub blocks: Vec<(u64, u64)>,
-}
-
-impl Batch {
-    /// Whether nothing is in it.
-    pub fn is_empty(&self) -> bool {
-        self.events.is_empty() && self.edges.is_empty() && self.blocks.is_empty()
+    /// What the cache model wants to know of it.
+    pub fn access(&self) -> Access {
+        Access { data: self.data, value: self.value, size: self.size, flags: self.flags }
     }
+}
 
-    /// Whether it is time to hand it on.
+/// A reference as the cache model sees it; one without [`Event::ADDRESS`] is none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Access {
+    pub data: u64,
+    pub value: u64,
+    pub size: u32,
+    pub flags: u16,
+}
+
+/// Keys for one tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Entries<K> {
+    /// With their weights; a key may come several times.
+    pub list: Vec<(K, u64)>,
+    /// Events that they stand for.
+    pub events: u64,
+}
+
+impl<K> Default for Entries<K> {
+    fn default() -> Entries<K> {
+        Entries { list: Vec::new(), events: 0 }
+    }
+}
+
+impl<K: Copy + PartialEq> Entries<K> {
+    /// A key that came so often, at this weight each time.
     #[inline]
-    pub fn is_full(&self) -> bool {
-        self.events.len() >= BATCH || self.edges.len() >= BATCH || self.blocks.len() >= BATCH
+    pub fn push(&mut self, key: K, times: u64, weight: u64) {
+        self.events = self.events.saturating_add(times);
+        self.list.push((key, times.saturating_mul(weight)));
     }
 
-    /// Bytes used.
-    pub fn memory_bytes(&self) -> usize {
-        self.events.capacity() * size_of::<Event>() + (self.edges.capacity() + self.blocks.capacity()) * 16
+    /// Keys of this weight; what comes several times in a row is put together.
+    #[inline]
+    pub fn extend(&mut self, keys: impl ExactSizeIterator<Item = K>, weight: u64) {
+        self.events = self.events.saturating_add(keys.len() as u64);
+        self.list.reserve(keys.len());
+        let mut last: Option<(K, u64)> = None;
+        for key in keys {
+            match &mut last {
+                Some((same, times)) if *same == key => *times += 1,
+                _ => {
+                    if let Some((key, times)) = last.replace((key, 1)) {
+                        self.list.push((key, times.saturating_mul(weight)));
+                    }
+                }
+            }
+        }
+        self.list.extend(last.map(|(key, times)| (key, times.saturating_mul(weight))));
     }
 
     /// Empties it; its memory stays.
     pub fn clear(&mut self) {
-        self.events.clear();
+        self.list.clear();
+        self.events = 0;
+    }
+}
+
+/// Keys of one dimension, by kind, of two dimensions, and references in their order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Batch {
+    one: [Entries<u64>; Kind::ALL.len()],
+    pub edges: Entries<[u64; 2]>,
+    pub code_data: Entries<[u64; 2]>,
+    /// References in the order in which they were made, as far as that is known, if the cache model wants them; and
+    /// what each of them weighs.
+    accesses: Vec<Access>,
+    accesses_used: usize,
+    pub weight: u64,
+}
+
+impl Batch {
+    /// Most bytes that a reference takes: its address, value, pair, and its access; a zero load once more.
+    pub const BYTES: usize = BATCH * (3 * 16 + 24 + size_of::<Access>());
+
+    /// The keys of a kind of one dimension.
+    #[inline]
+    pub fn of(&self, kind: Kind) -> &Entries<u64> {
+        &self.one[kind as usize]
+    }
+
+    /// The same, to be added to.
+    #[inline]
+    pub fn of_mut(&mut self, kind: Kind) -> &mut Entries<u64> {
+        &mut self.one[kind as usize]
+    }
+
+    /// Whether nothing is in it.
+    pub fn is_empty(&self) -> bool {
+        self.one.iter().all(|entries| entries.list.is_empty())
+            && self.edges.list.is_empty()
+            && self.code_data.list.is_empty()
+            && self.accesses_used == 0
+    }
+
+    /// Bytes used.
+    pub fn memory_bytes(&self) -> usize {
+        let one: usize = self.one.iter().map(|entries| entries.list.capacity()).sum();
+        let two = self.edges.list.capacity() + self.code_data.list.capacity();
+        one * 16 + two * 24 + self.accesses.capacity() * size_of::<Access>()
+    }
+
+    /// Empties it; its memory stays.
+    pub fn clear(&mut self) {
+        self.one.iter_mut().for_each(Entries::clear);
         self.edges.clear();
-        self.blocks.clear();
+        self.code_data.clear();
+        self.accesses_used = 0;
+    }
+
+    /// References in their order.
+    pub fn accesses(&self) -> &[Access] {
+        &self.accesses[..self.accesses_used]
+    }
+
+    /// Room for so many more references, each of which has to be set.
+    pub fn more_accesses(&mut self, count: usize) -> &mut [Access] {
+        let from = self.accesses_used;
+        self.accesses_used += count;
+        if self.accesses.len() < self.accesses_used {
+            self.accesses.resize(self.accesses_used, Access::default());
+        }
+        &mut self.accesses[from..self.accesses_used]
+    }
+
+    /// One of them.
+    #[inline]
+    pub fn set_access(&mut self, index: usize, access: Access) {
+        self.accesses[index] = access;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_comes_in_a_row_is_put_together() {
+        let mut entries = Entries::default();
+        entries.extend([7u64, 7, 7, 8, 7].into_iter(), 10);
+        entries.extend(std::iter::empty::<u64>().collect::<Vec<_>>().into_iter(), 10);
+        entries.push(9, 2, 1);
+        assert_eq!(entries.list, [(7, 30), (8, 10), (7, 10), (9, 2)]);
+        assert_eq!(entries.events, 7);
     }
 }

@@ -20,6 +20,8 @@ pub(crate) struct Code {
     /// Place minus address, by superblock. Kept from when it first ran: later, something else may lie there.
     deltas: Vec<u64>,
     most: usize,
+    /// Whether some superblock has no place.
+    is_lost: bool,
 }
 
 /// A block with its weight in instructions.
@@ -32,13 +34,20 @@ pub(crate) struct Weighed {
 impl Code {
     /// A table of at most so many exits.
     pub fn new(most: usize) -> Code {
-        Code { exits: Vec::new(), deltas: Vec::new(), most }
+        Code { exits: Vec::new(), deltas: Vec::new(), most, is_lost: false }
     }
 
     /// Whether an exit has a number in the table.
     #[inline]
     pub fn has_room_for(&self, exit: u32) -> bool {
         (exit as usize) < self.most
+    }
+
+    /// Whether an exit was counted before, and the place of every superblock so far is known: then there is nothing to be
+    /// found out about it.
+    #[inline]
+    pub fn knows(&self, exit: u32) -> bool {
+        !self.is_lost && self.exits.get(exit as usize).is_some_and(|taken| taken.passes > 0)
     }
 
     /// Counts passes of the same weight by an exit that has a number in the table.
@@ -53,20 +62,28 @@ impl Code {
         taken.weight = taken.weight.saturating_add(passes.saturating_mul(weight));
     }
 
-    /// What turns addresses of a superblock into places.
+    /// What turns addresses of the superblock of a pass into places.
     #[inline]
     pub fn delta(&mut self, run: &Run<'_>, places: &mut Places) -> Option<u64> {
-        match self.deltas.get(run.path.superblock as usize) {
+        self.delta_at(run.path.superblock, run.superblock.pc, places)
+    }
+
+    /// What turns addresses of a superblock into places.
+    #[inline]
+    pub fn delta_at(&mut self, superblock: u32, pc: u64, places: &mut Places) -> Option<u64> {
+        match self.deltas.get(superblock as usize) {
             Some(&delta) if delta != UNKNOWN => Some(delta),
-            _ => self.find_delta(run, places),
+            _ => self.find_delta(superblock as usize, pc, places),
         }
     }
 
     #[cold]
-    fn find_delta(&mut self, run: &Run<'_>, places: &mut Places) -> Option<u64> {
-        let pc = run.superblock.pc;
-        let delta = places.find(pc)?.0.wrapping_sub(pc);
-        let index = run.path.superblock as usize;
+    fn find_delta(&mut self, index: usize, pc: u64, places: &mut Places) -> Option<u64> {
+        let Some(place) = places.find(pc) else {
+            self.is_lost = true;
+            return None;
+        };
+        let delta = place.0.wrapping_sub(pc);
         if index < self.most {
             if index >= self.deltas.len() {
                 self.deltas.resize((index + 1).next_power_of_two(), UNKNOWN);

@@ -1,108 +1,288 @@
-//! What a tree wants of the references of a batch: one pass for each kind, and only for the kinds that are wanted.
+//! From passes to keys: passes that went the same way are looked at together, one reference of all of them after the
+//! other. What a reference is made of then stays in registers, and where it touches the same again and again, that is
+//! seen before it goes to a tree.
 
-use crate::batch::Event;
+use crate::batch::{Access, Batch, Event};
+use crate::code::Code;
+use crate::keys::Keys;
 use crate::kind::Kind;
-use crate::reference::is_narrow;
+use crate::passes::{Made, Pass, Passes};
+use crate::pending::Pending;
+use crate::sorted::{Group, Sorted};
+use crate::summary::Missing;
+use crate::ways::Ways;
+use sonde_event::PlainRecipe;
+use sonde_place::Places;
 
-/// Code by data is kept by lines of this size: pairs are many, and hot ones reach over whole lines.
-const LINE: u64 = 64;
-
-/// Keys that were picked out of a batch last.
-pub(crate) struct Column<K> {
-    keys: Vec<K>,
+/// What a reader knows that keys are made with.
+pub(crate) struct Around<'a> {
+    pub ways: &'a Ways,
+    pub code: &'a mut Code,
+    pub places: &'a mut Places,
+    pub pending: &'a mut Pending,
+    pub missing: &'a mut Missing,
 }
 
-impl<K> Default for Column<K> {
-    fn default() -> Column<K> {
-        Column { keys: Vec::new() }
+/// Makes keys; memory for what is under way is kept.
+pub(crate) struct Columns {
+    wants: Wants,
+    sorted: Sorted,
+    addresses: Vec<u64>,
+    values: Vec<u64>,
+    keys: Keys,
+}
+
+/// What the chosen kinds need.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wants {
+    pub references: bool,
+    pub edges: bool,
+    pub loads: bool,
+    pub stores: bool,
+    pub values: bool,
+    pub zeros: bool,
+    pub narrow: bool,
+    pub code_data: bool,
+    pub misses: bool,
+}
+
+impl Wants {
+    /// Of these kinds.
+    pub fn of(what: &crate::what::What) -> Wants {
+        let of_code = |kind: &Kind| matches!(kind, Kind::Code | Kind::Edges);
+        Wants {
+            references: !what.kinds().iter().all(of_code),
+            edges: what.has(Kind::Edges),
+            loads: what.has(Kind::LoadAddresses),
+            stores: what.has(Kind::StoreAddresses),
+            values: what.has(Kind::LoadValues),
+            zeros: what.has(Kind::ZeroLoads),
+            narrow: what.has(Kind::NarrowPcs),
+            code_data: what.has(Kind::CodeData),
+            misses: what.has(Kind::Dl1MissValues) || what.has(Kind::Dl2MissValues),
+        }
     }
 }
 
-impl<K: Copy + Default> Column<K> {
-    /// The keys of the events that belong to a kind. Whether one does cannot be predicted: each key is written, and kept
-    /// or not.
-    #[inline(always)]
-    fn pick(
-        &mut self,
-        events: &[Event],
-        key: impl Fn(&Event) -> K,
-        belongs: impl Fn(&Event) -> bool,
-    ) -> &mut [K] {
-        if self.keys.len() < events.len() {
-            self.keys.resize(events.len(), K::default());
+/// How much passes and their references weigh.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Weights {
+    /// Of a pass, if passes are to be counted.
+    pub pass: Option<u64>,
+    pub reference: u64,
+    /// How many passes one that was kept stands for.
+    pub stands_for: u64,
+}
+
+impl Columns {
+    /// For these kinds.
+    pub fn new(wants: Wants) -> Columns {
+        Columns {
+            wants,
+            sorted: Sorted::default(),
+            addresses: Vec::new(),
+            values: Vec::new(),
+            keys: Keys::new(wants),
         }
-        let mut length = 0;
-        for event in events {
-            self.keys[length] = key(event);
-            length += usize::from(belongs(event));
-        }
-        &mut self.keys[..length]
     }
 
     /// Bytes used.
     pub fn memory_bytes(&self) -> usize {
-        self.keys.capacity() * size_of::<K>()
+        self.sorted.memory_bytes()
+            + (self.addresses.capacity() + self.values.capacity()) * 8
+            + self.keys.memory_bytes()
     }
-}
 
-impl Column<u64> {
-    /// The keys that a tree of one dimension wants, of events that count once.
-    pub fn of(&mut self, kind: Kind, events: &[Event]) -> &mut [u64] {
-        let flags = |event: &Event, must: u16, must_not: u16| event.flags & (must | must_not) == must;
-        match kind {
-            Kind::LoadAddresses => {
-                let is = |e: &Event| flags(e, Event::LOAD | Event::ADDRESS, Event::REPEATED);
-                self.pick(events, |e| e.data, is)
+    /// Adds the keys of some of the passes to a batch; their records are in `words`.
+    pub fn fill(
+        &mut self,
+        batch: &mut Batch,
+        words: &[u64],
+        passes: &Passes,
+        part: &[Pass],
+        weights: Weights,
+        around: &mut Around<'_>,
+    ) {
+        let ways = around.ways;
+        self.sorted.sort(part, |exit| ways.of(exit).references);
+        let first = batch.accesses().len();
+        if self.wants.misses {
+            batch.more_accesses(part.iter().map(|pass| references(pass, ways)).sum());
+        }
+        batch.weight = weights.reference;
+        self.keys.begin(weights.reference);
+        let groups = std::mem::take(&mut self.sorted.groups);
+        for same in groups.chunk_by(|a, b| ways.of(a.exit).superblock == ways.of(b.exit).superblock) {
+            self.superblock(batch, first, (words, passes.fs_base), same, weights, around);
+        }
+        self.sorted.groups = groups;
+        self.keys.end(batch);
+        add_events(batch, first, passes, part, weights.reference, self.wants, around);
+    }
+
+    /// All passes through one superblock. An exit further down makes the references of those before it and more.
+    fn superblock(
+        &mut self,
+        batch: &mut Batch,
+        first: usize,
+        log: (&[u64], u64),
+        groups: &[Group],
+        weights: Weights,
+        around: &mut Around<'_>,
+    ) {
+        let ways = around.ways;
+        let index = ways.of(groups[0].exit).superblock;
+        let Some(superblock) = ways.superblock(index) else { return };
+        let delta = around.code.delta_at(index, superblock.pc, around.places);
+        for group in groups {
+            let (way, count) = (ways.of(group.exit), u64::from(group.to - group.from));
+            let unplaced = if delta.is_none() { count * u64::from(way.blocks) } else { 0 };
+            around.missing.unplaced_code += unplaced * weights.stands_for;
+            if let Some(weight) = weights.pass {
+                around.code.add(group.exit, count, weight);
             }
-            Kind::StoreAddresses => {
-                let is = |e: &Event| flags(e, Event::ADDRESS, Event::LOAD | Event::REPEATED);
-                self.pick(events, |e| e.data, is)
+        }
+        let grows = groups.is_sorted_by_key(|group| ways.of(group.exit).references);
+        let parts = if grows { groups.len() } else { 1 };
+        for groups in groups.chunks(parts) {
+            let mut shorter = 0;
+            for (number, recipe) in superblock.recipes.iter().enumerate() {
+                let makes = |group: &Group| usize::from(ways.of(group.exit).references) > number;
+                shorter += groups[shorter..].iter().take_while(|group| !makes(group)).count();
+                let Some(from) = groups.get(shorter) else { break };
+                let range = from.from as usize..groups[groups.len() - 1].to as usize;
+                let pc = recipe.pc().wrapping_add(delta.unwrap_or(0));
+                let at = first + number;
+                self.site(batch, log, Site { recipe, pc, range, at }, weights.reference, around);
             }
-            Kind::LoadValues => {
-                let is = |e: &Event| flags(e, Event::LOAD | Event::VALUE, Event::REPEATED);
-                self.pick(events, |e| e.value, is)
+        }
+    }
+
+    /// One reference of many passes.
+    fn site(
+        &mut self,
+        batch: &mut Batch,
+        (words, fs_base): (&[u64], u64),
+        site: Site<'_>,
+        weight: u64,
+        around: &mut Around<'_>,
+    ) {
+        let Site { recipe, pc, range, at } = site;
+        let Columns { addresses, values, .. } = self;
+        let (starts, next) = (&self.sorted.starts[range.clone()], &self.sorted.next[range.clone()]);
+        let only = recipe.addresses(words, starts, fs_base, addresses);
+        addresses.extend(only);
+        let kind = recipe.kind();
+        values.clear();
+        if kind.flags & Event::VALUE != 0 && self.keys.wants_values(kind) {
+            let only = recipe.values(words, starts, next, values);
+            values.extend(only);
+        }
+        if !around.places.place_all(addresses) {
+            return self.one_by_one(batch, Site { recipe, pc, range, at }, weight, around);
+        }
+        let count = starts.len();
+        self.keys.add(batch, pc, kind, count, addresses, values);
+        if self.wants.misses {
+            let flags = kind.flags | Event::ADDRESS;
+            let (size, numbers) = (u32::from(kind.size), &self.sorted.numbers[range]);
+            for (i, number) in numbers.iter().enumerate() {
+                let of = |column: &[u64]| column.get(i).or(column.first()).copied().unwrap_or(0);
+                let access = Access { data: of(addresses), value: of(values), size, flags };
+                batch.set_access(at + *number as usize, access);
             }
-            Kind::ZeroLoads => self.pick(events, |e| e.data, is_zero_load),
-            Kind::NarrowPcs => self.pick(events, |e| e.pc, is_narrow_value),
-            _ => &mut [],
+        }
+    }
+
+    /// The same, where some addresses have no place yet.
+    #[cold]
+    fn one_by_one(&mut self, batch: &mut Batch, site: Site<'_>, weight: u64, around: &mut Around<'_>) {
+        let Site { recipe, pc, range, at } = site;
+        let kind = recipe.kind();
+        for (i, place) in range.enumerate() {
+            let of = |column: &[u64]| column.get(i).or(column.first()).copied().unwrap_or(0);
+            let (data, value) = (of(&self.addresses), of(&self.values));
+            let flags = kind.flags | Event::ADDRESS;
+            let event = Event { pc, data, value, size: kind.size.into(), times: 1, flags };
+            let event = around.pending.place(event, weight, around.places, around.missing);
+            if self.wants.misses {
+                let access = event.map_or_else(Access::default, |event| event.access());
+                batch.set_access(at + self.sorted.numbers[place] as usize, access);
+            }
+            if let Some(event) = event {
+                add_event(batch, &event, weight, self.wants);
+            }
         }
     }
 }
 
-impl Column<[u64; 2]> {
-    /// The pairs of code and data, of events that count once.
-    pub fn pairs(&mut self, events: &[Event]) -> &mut [[u64; 2]] {
-        let must_not = Event::REPEATED;
-        self.pick(events, pair, |e| e.flags & (Event::ADDRESS | must_not) == Event::ADDRESS)
+/// A reference of several passes.
+struct Site<'a> {
+    recipe: &'a PlainRecipe,
+    /// Place of the instruction.
+    pc: u64,
+    /// Which passes, among those that are sorted.
+    range: std::ops::Range<usize>,
+    /// Its number in a pass, counted from where the accesses of these passes begin.
+    at: usize,
+}
+
+fn references(pass: &Pass, ways: &Ways) -> usize {
+    match pass.made() {
+        Made::Logged { exit, .. } => ways.of(exit).references.into(),
+        Made::Events { count, .. } => count,
     }
 }
 
-#[inline(always)]
-fn is_zero_load(event: &Event) -> bool {
-    let must = Event::LOAD | Event::VALUE | Event::ADDRESS;
-    let must_not = Event::MORE | Event::REPEATED;
-    (event.flags & (must | must_not) == must) & (event.value == 0)
+/// Adds what passes have as events.
+fn add_events(
+    batch: &mut Batch,
+    first: usize,
+    passes: &Passes,
+    part: &[Pass],
+    weight: u64,
+    wants: Wants,
+    around: &mut Around<'_>,
+) {
+    if passes.events.is_empty() {
+        return;
+    }
+    let mut at = first;
+    for pass in part {
+        if let Made::Events { first, count } = pass.made() {
+            for (i, event) in passes.events[first..first + count].iter().enumerate() {
+                let event = around.pending.place(*event, weight, around.places, around.missing);
+                if wants.misses {
+                    batch.set_access(at + i, event.map_or_else(Access::default, |event| event.access()));
+                }
+                if let Some(event) = event {
+                    add_event(batch, &event, weight, wants);
+                }
+            }
+        }
+        at += references(pass, around.ways);
+    }
 }
 
-#[inline(always)]
-fn is_narrow_value(event: &Event) -> bool {
-    let known = event.flags & (Event::VALUE | Event::REPEATED) == Event::VALUE;
-    known & is_narrow(event.value, event.size)
-}
-
-/// The key that a tree of one dimension wants of an event that counts more than once, if it wants it. Its values are not
-/// known.
-pub(crate) fn repeated_key(kind: Kind, event: &Event) -> Option<u64> {
-    let wanted = match kind {
-        Kind::LoadAddresses => event.is(Event::LOAD | Event::ADDRESS),
-        Kind::StoreAddresses => event.is(Event::ADDRESS) && !event.is(Event::LOAD),
-        _ => false,
+/// Adds the keys of one event that has its place, accesses aside.
+pub(crate) fn add_event(batch: &mut Batch, event: &Event, weight: u64, wants: Wants) {
+    let times = u64::from(event.times);
+    let mut add = |wanted: bool, kind: Kind, key: u64| {
+        if wanted {
+            batch.of_mut(kind).push(key, times, weight);
+        }
     };
-    wanted.then_some(event.data)
-}
-
-/// The pair of code and data.
-#[inline(always)]
-pub(crate) fn pair(event: &Event) -> [u64; 2] {
-    [event.pc, event.data / LINE * LINE]
+    let (load, address) = (event.is(Event::LOAD), event.is(Event::ADDRESS));
+    // The values of repeated ones are not known.
+    let value = event.is(Event::VALUE) && !event.is(Event::REPEATED);
+    add(wants.loads && load && address, Kind::LoadAddresses, event.data);
+    add(wants.stores && !load && address, Kind::StoreAddresses, event.data);
+    add(wants.values && load && value, Kind::LoadValues, event.value);
+    let zero = load && value && address && event.value == 0 && !event.is(Event::MORE);
+    add(wants.zeros && zero, Kind::ZeroLoads, event.data);
+    let narrow = value && crate::reference::is_narrow(event.value, event.size);
+    add(wants.narrow && narrow, Kind::NarrowPcs, event.pc);
+    if wants.code_data && address {
+        batch.code_data.push([event.pc, crate::keys::line(event.data)], times, weight);
+    }
 }

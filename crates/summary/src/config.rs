@@ -1,8 +1,9 @@
 //! What summaries are asked to be, and how a limit on memory is divided among their parts.
 
-use crate::batch::{BATCH, Event};
+use crate::batch::{BATCH, Batch, Event};
 use crate::error::SummaryError;
 use crate::kind::Kind;
+use crate::passes::Passes;
 use crate::what::What;
 use std::time::Duration;
 
@@ -52,7 +53,7 @@ impl BurstTime {
     }
 }
 
-/// Batches of a consumer outside its queue: the one it works on and the one that is being sent.
+/// Batches outside the queues: the one that is worked on and the one that is being sent. Those in queues are shared.
 const UNDER_WAY: usize = 2;
 /// Least memory of a tree: below, it loses the tables that make it fast.
 const LEAST_TREE: usize = 320 << 10;
@@ -66,40 +67,43 @@ pub(crate) struct Shares {
     pub queue: usize,
     /// Exits whose passes are counted in a table.
     pub exits: usize,
-    /// References in all open bursts.
+    /// How the references of superblocks are computed.
+    pub recipes: usize,
+    /// Passes in all open bursts.
     pub open: usize,
     /// References that wait for a look at the mappings.
     pub pending: usize,
 }
 
 impl Config {
-    /// Of what the fixed parts leave, trees have five eighths, queues one; the rest is for open bursts, code and what
-    /// waits. Trees get the same however many consumers there are, so that the result is the same.
+    /// Of what the fixed parts leave, trees have ten sixteenths, the table of exits two; one each is for queues, recipes,
+    /// open bursts and what waits. Trees get the same however many consumers there are, so that the result is the same.
     pub(crate) fn shares(&self) -> Result<Shares, SummaryError> {
-        let batch = BATCH * size_of::<Event>();
         let has_cache = self.what.has(Kind::Dl1MissValues) || self.what.has(Kind::Dl2MissValues);
         let cache = if has_cache { sonde_cache::Cache::bytes(&self.cache) } else { 0 };
         let trees: usize = self.what.kinds().iter().map(|kind| kind.domains().len()).sum();
-        // Keys of a batch; tables in which equal ones are put together, for every tree; the batch; the places.
-        let fixed = cache + trees * BATCH * 36 + BATCH * 24 + 2 * batch + (128 << 10);
-        let queued = self.consumers.max(1) * (1 + UNDER_WAY) * batch;
-        let least = fixed + (trees * LEAST_TREE * 8 / 5).max(queued * 8);
+        // Passes that wait; columns under way; a batch; misses; the places.
+        let fixed = cache + Passes::FULL + BATCH * 40 + Batch::BYTES + BATCH * 32 + (128 << 10);
+        let queued = if self.consumers > 1 { (1 + UNDER_WAY) * Batch::BYTES } else { 0 };
+        let least = fixed + (trees * LEAST_TREE * 8 / 5).max(queued * 16);
         if self.max_memory < least {
             return Err(SummaryError::TooLittleMemory { limit: self.max_memory, least });
         }
         let left = self.max_memory - fixed;
+        let share = left / 16;
         Ok(Shares {
-            tree: left / 8 * 5 / trees.max(1),
-            queue: (left / 8 / batch / self.consumers.max(1)).saturating_sub(UNDER_WAY).clamp(1, 16),
-            exits: left / 12 / EXIT_BYTES,
-            open: left / 12 / size_of::<Event>(),
-            pending: left / 12 / size_of::<(Event, u64)>(),
+            tree: share * 10 / trees.max(1),
+            queue: (share / Batch::BYTES).saturating_sub(UNDER_WAY).clamp(1, 16),
+            exits: share * 2 / EXIT_BYTES,
+            recipes: share,
+            open: share,
+            pending: share / size_of::<(Event, u64)>(),
         })
     }
 }
 
-/// What the table of code keeps for an exit, and for the superblock that it is of.
-const EXIT_BYTES: usize = 24;
+/// What is kept for an exit, and for the superblock that it is of: three exits or so have one.
+const EXIT_BYTES: usize = 48;
 
 #[cfg(test)]
 mod tests {

@@ -1,6 +1,9 @@
-//! A burst that is not over: what it weighs is known at its end only, so what it recorded has to wait.
+//! What waits to be counted: for the weight of its burst, which is known at the end only, or for enough of it to be
+//! counted together.
 
-use crate::batch::{Batch, Event};
+use crate::batch::BATCH;
+use crate::passes::Passes;
+use crate::ways::Ways;
 
 /// Passes that are logged before equal ones are put together.
 const PASSES: usize = 1 << 14;
@@ -11,14 +14,18 @@ pub(crate) struct Open {
     pub instructions: u64,
     /// What the burst stands for, if it is not what all do.
     pub picoseconds: Option<u64>,
-    pub batch: Batch,
-    /// Exits and how often they were taken, in the order of the log or put together.
-    passes: Vec<(u32, u32)>,
+    pub passes: Passes,
+    /// Branches whose target is known only when they are taken: places from and to.
+    pub edges: Vec<[u64; 2]>,
+    /// Blocks that are not counted by path: place and instructions executed.
+    pub blocks: Vec<(u64, u64)>,
+    /// Exits that are not counted with `passes`, and how often they were taken, in the order of the log or put together.
+    exits: Vec<(u32, u32)>,
     /// When to put them together next.
-    passes_limit: usize,
-    /// Of this many references one is kept.
+    exits_limit: usize,
+    /// Of this many passes one is kept.
     keep_one_in: u64,
-    /// References until the next one is kept, and until its group is over.
+    /// Passes until the next one is kept, and until its group is over.
     skip: u64,
     rest: u64,
 }
@@ -28,62 +35,59 @@ impl Open {
     pub fn restart(&mut self) {
         self.instructions = 0;
         self.picoseconds = None;
-        self.batch.clear();
         self.passes.clear();
-        self.passes_limit = PASSES;
+        self.edges.clear();
+        self.blocks.clear();
+        self.exits.clear();
+        self.exits_limit = PASSES;
         self.keep_one_in = 1;
         (self.skip, self.rest) = (0, 0);
     }
 
-    /// Notes a pass.
+    /// Whether there is enough to be counted.
     #[inline]
-    pub fn pass(&mut self, exit: u32) {
-        self.passes.push((exit, 1));
-        if self.passes.len() >= self.passes_limit {
+    pub fn is_full(&self) -> bool {
+        self.passes.is_full() || self.edges.len() >= BATCH || self.blocks.len() >= BATCH
+    }
+
+    /// Notes that an exit was taken by a pass that is not kept.
+    #[inline]
+    pub fn took(&mut self, exit: u32) {
+        self.exits.push((exit, 1));
+        if self.exits.len() >= self.exits_limit {
             self.put_together();
         }
     }
 
     fn put_together(&mut self) {
-        self.passes.sort_unstable();
-        self.passes.dedup_by(|next, first| {
+        self.exits.sort_unstable();
+        self.exits.dedup_by(|next, first| {
             let same = next.0 == first.0;
             first.1 = first.1.saturating_add(if same { next.1 } else { 0 });
             same
         });
         // Bounded by the exits that there are.
-        self.passes_limit = PASSES.max(2 * self.passes.len());
+        self.exits_limit = PASSES.max(2 * self.exits.len());
     }
 
-    /// The passes noted.
-    pub fn passes(&self) -> &[(u32, u32)] {
-        &self.passes
+    /// The exits noted.
+    pub fn exits(&self) -> &[(u32, u32)] {
+        &self.exits
     }
 
-    /// Keeps a reference, or one of several if there are more than `cap`.
+    /// Whether not all passes are kept.
     #[inline]
-    pub fn push(&mut self, event: Event, cap: usize, random: &mut Random) {
-        if self.keep_one_in > 1 && !self.is_its_turn(random) {
-            return;
-        }
-        self.batch.events.push(event);
-        if self.batch.events.len() >= cap {
-            self.thin_out(random);
-        }
+    pub fn is_thinned(&self) -> bool {
+        self.keep_one_in > 1
     }
 
-    /// Keeps several.
+    /// Whether the next pass is to be kept. Of each group of `keep_one_in` passes a random one is: which part of a loop is
+    /// seen must not depend on how many passes a round has.
     #[inline]
-    pub fn extend(&mut self, events: impl ExactSizeIterator<Item = Event>, cap: usize, random: &mut Random) {
-        if self.keep_one_in == 1 && self.batch.events.len() + events.len() < cap {
-            self.batch.events.extend(events);
-        } else {
-            events.for_each(|event| self.push(event, cap, random));
-        }
+    pub fn keeps(&mut self, random: &mut Random) -> bool {
+        !self.is_thinned() || self.is_its_turn(random)
     }
 
-    /// Of each group of `keep_one_in` references a random one is kept: which part of a loop is seen must not depend on
-    /// how many references a round has.
     fn is_its_turn(&mut self, random: &mut Random) -> bool {
         if self.rest == 0 {
             self.rest = self.keep_one_in;
@@ -95,14 +99,24 @@ impl Open {
         turn
     }
 
-    /// Keeps a random one of each two.
-    fn thin_out(&mut self, random: &mut Random) {
-        let events = &mut self.batch.events;
-        let pairs = events.len() / 2;
-        for pair in 0..pairs {
-            events[pair] = events[2 * pair + random.below(2) as usize];
+    /// Keeps a random one of each two passes, if they take more than `most` bytes. Exits are counted in full.
+    #[inline]
+    pub fn thin_out(&mut self, most: usize, ways: &Ways, random: &mut Random) {
+        if self.passes.bytes() > most && self.passes.list.len() > 1 {
+            self.thin_out_now(ways, random);
         }
-        events.truncate(pairs.max(1));
+    }
+
+    #[cold]
+    fn thin_out_now(&mut self, ways: &Ways, random: &mut Random) {
+        if !self.is_thinned() {
+            for index in 0..self.passes.list.len() {
+                if let Some(exit) = self.passes.list[index].exit() {
+                    self.took(exit);
+                }
+            }
+        }
+        self.passes.thin_out(random, |exit| (ways.of(exit).references, ways.of(exit).words));
         self.keep_one_in *= 2;
         (self.skip, self.rest) = (0, 0);
     }
@@ -114,7 +128,9 @@ impl Open {
 
     /// Bytes used.
     pub fn memory_bytes(&self) -> usize {
-        self.batch.memory_bytes() + self.passes.capacity() * 8
+        self.passes.memory_bytes()
+            + (self.edges.capacity() + self.blocks.capacity()) * 16
+            + self.exits.capacity() * 8
     }
 }
 
@@ -128,7 +144,8 @@ impl Default for Random {
 }
 
 impl Random {
-    fn below(&mut self, n: u64) -> u64 {
+    /// A number below `n`.
+    pub fn below(&mut self, n: u64) -> u64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
         self.0 ^= self.0 >> 27;
@@ -139,36 +156,48 @@ impl Random {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::batch::Event;
 
     #[test]
     fn a_long_burst_is_thinned_without_a_bias() {
-        let (mut open, mut random) = (Open::default(), Random::default());
+        let (mut open, mut random, ways) = (Open::default(), Random::default(), Ways::new(0));
         open.restart();
-        // Rounds of four references, which a fixed choice of every second one would halve.
-        let all = 1 << 18;
+        // Rounds of four passes, which a fixed choice of every second one would halve.
+        let (all, most) = (1 << 18, 1 << 17);
         for i in 0..all {
-            open.push(Event { data: i % 4, times: 1, ..Event::default() }, 1 << 12, &mut random);
+            if open.keeps(&mut random) {
+                open.passes.events.push(Event { data: i % 4, times: 1, ..Event::default() });
+                open.passes.push_events(1);
+                open.thin_out(most, &ways, &mut random);
+            }
         }
-        let kept = open.batch.events.len() as u64;
-        assert!(kept < 1 << 12 && open.stands_for() > 1);
+        assert!(open.passes.bytes() <= most && open.is_thinned());
+        let kept = open.passes.list.len() as u64;
+        assert_eq!(kept, open.passes.events.len() as u64);
         let total = kept * open.stands_for();
         assert!((all * 9 / 10..=all * 11 / 10).contains(&total), "{total} for {all}");
         for part in 0..4 {
-            let share = open.batch.events.iter().filter(|e| e.data == part).count() as f64 / kept as f64;
+            let share = open.passes.events.iter().filter(|e| e.data == part).count() as f64 / kept as f64;
             assert!((share - 0.25).abs() < 0.05, "{share} of part {part}");
         }
     }
 
     #[test]
-    fn passes_are_put_together() {
-        let mut open = Open::default();
+    fn exits_are_counted_in_full() {
+        let (mut open, mut random) = (Open::default(), Random::default());
         open.restart();
         for i in 0..100_000u32 {
-            open.pass(i % 10);
+            if open.is_thinned() {
+                open.took(i % 10);
+            }
+            if open.keeps(&mut random) {
+                open.passes.push(i % 10, 0, 0, 0);
+                open.thin_out(1 << 16, &Ways::new(0), &mut random);
+            }
         }
-        assert!(open.passes().len() <= PASSES);
+        assert!(open.is_thinned() && open.exits().len() <= PASSES);
         let mut sums = [0; 10];
-        open.passes().iter().for_each(|(exit, times)| sums[*exit as usize] += times);
+        open.exits().iter().for_each(|(exit, times)| sums[*exit as usize] += times);
         assert_eq!(sums, [10_000; 10]);
     }
 }

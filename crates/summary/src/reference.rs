@@ -1,7 +1,7 @@
 //! From a reference of the stream to events.
 
 use crate::batch::Event;
-use sonde_event::{Access, PlainRef, Ref};
+use sonde_event::{Access, Ref};
 
 /// Repeated string instructions count once for each line of this size that they touch: about what the widest moves of a
 /// program would count for the same work. One event per repetition (a byte each in `rep movsb`) would let a single copy
@@ -25,19 +25,6 @@ pub(crate) fn flags(r: &Ref, more: impl FnOnce() -> bool) -> u16 {
         flags |= if r.size > 8 && more() { Event::MORE } else { 0 };
     }
     flags
-}
-
-/// An event of a plain reference, `delta` away from its place.
-#[inline(always)]
-pub(crate) fn plain(r: &PlainRef, delta: u64) -> Event {
-    Event {
-        pc: r.pc.wrapping_add(delta),
-        data: r.address,
-        value: r.value,
-        size: r.kind.size.into(),
-        times: 1,
-        flags: r.kind.flags | Event::ADDRESS,
-    }
 }
 
 /// Whether a value of so many bytes is narrow.

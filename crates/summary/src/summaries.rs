@@ -1,24 +1,27 @@
 //! The reader of the stream: it gives every event its place and its weight, and hands them to the trees.
 
-use crate::batch::{Batch, Event};
+use crate::batch::{BATCH, Batch, Event};
 use crate::bursts::Bursts;
 use crate::code::{Code, branch_of_exit};
+use crate::columns::{Around, Columns, Wants, Weights, add_event};
 use crate::config::{BurstTime, Config, Shares};
 use crate::crew::Crew;
 use crate::error::SummaryError;
 use crate::finish;
 use crate::kind::Kind;
 use crate::open::{Open, Random};
+use crate::passes::{Made, Passes};
 use crate::pending::Pending;
 use crate::reference;
 use crate::summary::{Missing, Summary};
+use crate::ways::{Look, Ways};
 use sonde_event::maps::Mapping;
-use sonde_event::{Access, Begin, Catalog, Count, Counts, End, Reader, Run};
+use sonde_event::{Access, Begin, Catalog, Count, Counts, End, PathSize, Reader, Run};
 use sonde_place::Places;
 use std::collections::HashMap;
 
-/// Fewest references that an open burst may keep, however many bursts are open.
-const LEAST_OPEN: usize = 1 << 10;
+/// Fewest bytes of passes that an open burst may keep, however many bursts are open.
+const LEAST_OPEN: usize = 1 << 15;
 /// Emptied bursts whose memory is kept for later ones.
 const SPARE: usize = 8;
 
@@ -31,40 +34,37 @@ pub struct Summaries {
     pub(crate) missing: Missing,
     pub(crate) places: Places,
     pub(crate) code: Code,
+    ways: Ways,
+    columns: Columns,
     pending: Pending,
     crew: Crew,
-    /// What waits for a batch to be full, where events count as they are.
+    /// Memory for the next batch.
     batch: Batch,
+    /// What waits for enough to be counted together, where events count as they are.
+    common: Open,
     /// Bursts under way, by thread, where each burst has its weight.
     open: HashMap<i32, Open>,
     spare: Vec<Open>,
     /// The burst of the thread that was read last, taken out of `open`.
     current: Option<(i32, Open)>,
     random: Random,
-    /// Most references in an open burst now.
+    /// Most bytes of passes in an open burst now.
     cap: usize,
     wants: Wants,
-}
-
-/// What the chosen kinds need.
-#[derive(Clone, Copy)]
-struct Wants {
-    references: bool,
-    edges: bool,
 }
 
 impl Summaries {
     /// Nothing seen yet.
     pub fn new(config: Config) -> Result<Summaries, SummaryError> {
         let shares = config.shares()?;
-        let of_code = |kind: &Kind| matches!(kind, Kind::Code | Kind::Edges);
-        let wants = Wants {
-            references: !config.what.kinds().iter().all(of_code),
-            edges: config.what.has(Kind::Edges),
-        };
+        let wants = Wants::of(&config.what);
+        let mut common = Open::default();
+        common.restart();
         Ok(Summaries {
             crew: Crew::new(&config, &shares)?,
             code: Code::new(shares.exits),
+            ways: Ways::new(shares.recipes),
+            columns: Columns::new(wants),
             pending: Pending::new(shares.pending),
             config,
             shares,
@@ -72,7 +72,8 @@ impl Summaries {
             bursts: Bursts::default(),
             missing: Missing::default(),
             places: Places::new(),
-            batch: Batch { weight: 1, ..Batch::default() },
+            batch: Batch::default(),
+            common,
             open: HashMap::new(),
             spare: Vec::new(),
             current: None,
@@ -102,7 +103,10 @@ impl Summaries {
         self.code.memory_bytes()
             + self.places.memory_bytes()
             + self.pending.memory_bytes()
+            + self.ways.memory_bytes()
+            + self.columns.memory_bytes()
             + self.batch.memory_bytes()
+            + self.common.memory_bytes()
             + open.map(Open::memory_bytes).sum::<usize>()
     }
 
@@ -123,18 +127,62 @@ impl Summaries {
         finish::summary(self, crew.finish(), own, catalog)
     }
 
-    /// Hands the common batch to the trees.
+    /// Hands to the trees what counts as it is.
     fn hand_on(&mut self) {
-        let mut batch = std::mem::take(&mut self.batch);
-        self.send(&mut batch);
-        self.batch = batch;
-        self.batch.weight = 1;
+        let mut common = std::mem::take(&mut self.common);
+        self.count_up(&common, &common.passes.words, 1);
+        common.restart();
+        self.common = common;
     }
 
-    /// Places what is in a batch and hands it to the trees. It comes back empty.
-    fn send(&mut self, batch: &mut Batch) {
+    /// Counts passes whose records are in `words`, and what else waited, a part at a time: a burst can have much more than
+    /// a batch.
+    fn count_up(&mut self, open: &Open, words: &[u64], weight: u64) {
         self.place_pending();
-        self.pending.place(batch, &mut self.places, &mut self.missing);
+        for (exit, times) in open.exits() {
+            self.code.add(*exit, u64::from(*times), weight);
+        }
+        let mut batch = std::mem::take(&mut self.batch);
+        open.edges.iter().for_each(|edge| batch.edges.push(*edge, 1, weight));
+        open.blocks.iter().for_each(|(place, insns)| batch.of_mut(Kind::Code).push(*place, *insns, weight));
+        let weights = Weights {
+            pass: (!open.is_thinned()).then_some(weight),
+            reference: weight.saturating_mul(open.stands_for()),
+            stands_for: open.stands_for(),
+        };
+        let mut rest = &open.passes.list[..];
+        while !rest.is_empty() {
+            let (part, later) = rest.split_at(self.part(rest));
+            let mut around = Around {
+                ways: &self.ways,
+                code: &mut self.code,
+                places: &mut self.places,
+                pending: &mut self.pending,
+                missing: &mut self.missing,
+            };
+            self.columns.fill(&mut batch, words, &open.passes, part, weights, &mut around);
+            self.send(&mut batch);
+            rest = later;
+        }
+        self.send(&mut batch);
+        self.batch = batch;
+    }
+
+    /// How many passes make a batch.
+    fn part(&self, passes: &[crate::passes::Pass]) -> usize {
+        let mut references = 0;
+        let fits = passes.iter().take_while(|pass| {
+            references += match pass.made() {
+                Made::Logged { exit, .. } => self.ways.of(exit).references.into(),
+                Made::Events { count, .. } => count,
+            };
+            references <= BATCH
+        });
+        fits.count().max(1)
+    }
+
+    /// Hands a batch to the trees. It comes back empty.
+    fn send(&mut self, batch: &mut Batch) {
         if !batch.is_empty() {
             self.crew.take(batch);
         }
@@ -142,15 +190,29 @@ impl Summaries {
 
     /// New mappings may tell where older references went.
     fn place_pending(&mut self) {
-        for mut batch in self.pending.retry(&mut self.places) {
-            self.crew.take(&mut batch);
-        }
+        let placed = self.pending.retry(&mut self.places);
+        self.send_events(&placed);
     }
 
     fn give_up_pending(&mut self) {
-        for mut batch in self.pending.give_up(&mut self.places, &mut self.missing) {
-            self.crew.take(&mut batch);
+        let placed = self.pending.give_up(&mut self.places, &mut self.missing);
+        self.send_events(&placed);
+    }
+
+    /// Hands events to the trees that have waited, those of the same weight together.
+    fn send_events(&mut self, events: &[(Event, u64)]) {
+        let mut batch = std::mem::take(&mut self.batch);
+        for same in events.chunk_by(|a, b| a.1 == b.1).flat_map(|same| same.chunks(BATCH)) {
+            for (event, weight) in same {
+                add_event(&mut batch, event, *weight, self.wants);
+                batch.weight = *weight;
+                if self.wants.misses {
+                    batch.more_accesses(1)[0] = event.access();
+                }
+            }
+            self.send(&mut batch);
         }
+        self.batch = batch;
     }
 
     /// Makes the burst of a thread the current one.
@@ -186,76 +248,172 @@ impl Summaries {
         let time = self.config.burst_time.as_ref().map_or(0, BurstTime::picoseconds);
         let time = open.picoseconds.unwrap_or(time);
         let weight = self.bursts.weigh(time, open.instructions);
-        for (exit, times) in open.passes() {
-            self.code.add(*exit, u64::from(*times), weight);
-        }
-        let mut batch = std::mem::take(&mut open.batch);
-        // Blocks and edges are never thinned out.
-        if open.stands_for() > 1 {
-            self.bursts.thinned += 1;
-            let mut events = Batch { events: std::mem::take(&mut batch.events), ..Batch::default() };
-            events.weight = weight.saturating_mul(open.stands_for());
-            self.send(&mut events);
-        }
-        batch.weight = weight;
-        self.send(&mut batch);
-        open.batch = batch;
+        self.bursts.thinned += u64::from(open.is_thinned());
+        self.count_up(&open, &open.passes.words, weight);
         if self.spare.len() < SPARE {
+            open.restart();
             self.spare.push(open);
         }
     }
 
-    /// Where events count as they are.
-    fn run_unweighted(&mut self, run: &Run<'_>) {
+    /// Notes a pass of the current burst, or one that counts as it is. Its words may have been copied already.
+    fn note(&mut self, run: &Run<'_>, copied: Option<u32>, weighted: bool) {
+        let open = open(&mut self.current, &mut self.common, weighted);
+        open.instructions += run.instructions();
+        let exit = run.exit().filter(|exit| self.code.has_room_for(*exit));
+        if self.wants.edges && run.path.target == 0 {
+            let delta = self.code.delta(run, &mut self.places);
+            push_edge(run, delta, &mut self.places, &mut open.edges, &mut self.missing);
+        }
+        if open.passes.list.is_empty() {
+            open.passes.fs_base = run.fs_base;
+        }
+        let waits = self.wants.references && open.passes.fs_base == run.fs_base;
+        match exit.filter(|_| waits) {
+            Some(exit) if self.ways.is_plain(exit, run, &mut self.code, &mut self.places) => {
+                self.missing.without_value += u64::from(run.path.unknown_loads);
+                if open.is_thinned() {
+                    open.took(exit);
+                }
+                if open.keeps(&mut self.random) {
+                    let at = copied.unwrap_or_else(|| open.passes.copy(run.words));
+                    open.passes.push(exit, at, run.path.refs, run.next_pc.unwrap_or(0));
+                }
+            }
+            _ => self.note_odd(run, exit, weighted),
+        }
+    }
+
+    /// Notes a pass whose references cannot be computed together with those of others.
+    #[inline(never)]
+    fn note_odd(&mut self, run: &Run<'_>, exit: Option<u32>, weighted: bool) {
         let delta = self.code.delta(run, &mut self.places);
-        match run.exit().filter(|exit| self.code.has_room_for(*exit)) {
+        let open = open(&mut self.current, &mut self.common, weighted);
+        match exit {
+            Some(exit) if weighted => open.took(exit),
             Some(exit) => self.code.add(exit, 1, 1),
-            None => push_blocks(run, delta, &mut self.batch),
+            None => push_blocks(run, delta, &mut open.blocks),
         }
         self.missing.unplaced_code += if delta.is_none() { u64::from(run.path.blocks) } else { 0 };
-        if self.wants.edges && run.path.target == 0 {
-            push_edge(run, delta, &mut self.places, &mut self.batch, &mut self.missing);
-        }
         if self.wants.references {
-            let (batch, missing) = (&mut self.batch, &mut self.missing);
-            match run.plain_references() {
-                Some(plain) => {
-                    let delta = delta.unwrap_or(0);
-                    missing.without_value += u64::from(run.path.unknown_loads);
-                    batch.events.extend(plain.map(|r| reference::plain(&r, delta)));
+            let before = open.passes.events.len();
+            let keeps = open.keeps(&mut self.random);
+            push_references(run, delta, &mut self.missing, |event| {
+                if keeps {
+                    open.passes.events.push(event);
                 }
-                None => push_references(run, delta, missing, |event| batch.events.push(event)),
-            }
+            });
+            open.passes.push_events(open.passes.events.len() - before);
         }
-        if self.batch.is_full() {
+    }
+
+    /// Notes many passes where only code is asked for.
+    fn note_code(&mut self, passes: &sonde_event::Passes<'_>, weighted: bool) {
+        let (mut index, mut insns) = (0, 0);
+        while let Some(pass) = passes.list().get(index) {
+            // What is to be seen to of an exit shows when it is taken for the first time.
+            let known = self.code.knows(pass.exit);
+            let size = passes.size(pass.exit);
+            if !known || self.wants.edges && size.flags & PathSize::INDIRECT != 0 {
+                if let Some(run) = passes.run(index) {
+                    self.note_alone(&run, weighted);
+                }
+            } else {
+                insns += u64::from(size.insns);
+                match weighted {
+                    true => open(&mut self.current, &mut self.common, weighted).took(pass.exit),
+                    false => self.code.add(pass.exit, 1, 1),
+                }
+            }
+            index += 1;
+        }
+        open(&mut self.current, &mut self.common, weighted).instructions += insns;
+    }
+
+    /// Notes many passes. Those of a burst wait in a copy of the log; those that count as they are need none, unless they
+    /// are few.
+    fn note_all(&mut self, passes: &sonde_event::Passes<'_>, weighted: bool) {
+        if !self.wants.references {
+            return self.note_code(passes, weighted);
+        }
+        let list = passes.list();
+        let references = list.iter().map(|pass| usize::from(passes.size(pass.exit).refs)).sum::<usize>();
+        let at_once = !weighted && references >= BATCH / 2;
+        if at_once || !weighted && self.common.passes.fs_base != passes.fs_base() {
+            self.hand_on();
+        }
+        let first = list.first().map_or(0, |pass| pass.at as usize);
+        let words = &passes.words()[first..passes.end()];
+        let open = open(&mut self.current, &mut self.common, weighted);
+        if open.passes.list.is_empty() {
+            open.passes.fs_base = passes.fs_base();
+        }
+        // More than a burst may keep, or a thread that moved its fs base: rare enough to be noted one by one.
+        let fits = !weighted || open.passes.bytes() + Passes::bytes_of(list.len(), words.len()) < self.cap;
+        if open.is_thinned() || open.passes.fs_base != passes.fs_base() || !fits && !at_once {
+            return passes.runs().for_each(|run| self.note_alone(&run, weighted));
+        }
+        let base = if at_once { 0 } else { open.passes.copy(words).wrapping_sub(first as u32) };
+        self.note_together(passes, base, weighted);
+        if at_once {
+            let mut common = std::mem::take(&mut self.common);
+            self.count_up(&common, passes.words(), 1);
+            common.restart();
+            self.common = common;
+        } else if !weighted && self.common.is_full() {
             self.hand_on();
         }
     }
 
-    fn run_in_burst(&mut self, run: &Run<'_>) {
-        self.turn_to(run.tid);
-        let Some((_, open)) = &mut self.current else { return };
-        let delta = self.code.delta(run, &mut self.places);
-        open.instructions += run.instructions();
-        match run.exit().filter(|exit| self.code.has_room_for(*exit)) {
-            Some(exit) => open.pass(exit),
-            None => push_blocks(run, delta, &mut open.batch),
-        }
-        self.missing.unplaced_code += if delta.is_none() { u64::from(run.path.blocks) } else { 0 };
-        if self.wants.edges && run.path.target == 0 {
-            push_edge(run, delta, &mut self.places, &mut open.batch, &mut self.missing);
-        }
-        if self.wants.references {
-            let (cap, random, missing) = (self.cap, &mut self.random, &mut self.missing);
-            match run.plain_references() {
-                Some(plain) => {
-                    let delta = delta.unwrap_or(0);
-                    missing.without_value += u64::from(run.path.unknown_loads);
-                    open.extend(plain.map(|r| reference::plain(&r, delta)), cap, random);
+    /// Notes passes whose words begin `base` behind where the log has them.
+    fn note_together(&mut self, passes: &sonde_event::Passes<'_>, base: u32, weighted: bool) {
+        let list = passes.list();
+        let mut index = 0;
+        while let Some(pass) = list.get(index) {
+            if self.ways.look(pass.exit) != Look::Together {
+                if let Some(run) = passes.run(index) {
+                    self.note(&run, Some(pass.at.wrapping_add(base)), weighted);
                 }
-                None => push_references(run, delta, missing, |event| open.push(event, cap, random)),
+                index += 1;
+                continue;
             }
+            let open = open(&mut self.current, &mut self.common, weighted);
+            let (mut insns, mut unknown) = (0, 0);
+            while let Some(pass) = list.get(index).filter(|pass| self.ways.look(pass.exit) == Look::Together)
+            {
+                let size = passes.size(pass.exit);
+                insns += u64::from(size.insns);
+                unknown += u64::from(size.unknown_loads);
+                open.passes.push(pass.exit, pass.at.wrapping_add(base), size.refs, 0);
+                index += 1;
+            }
+            open.instructions += insns;
+            self.missing.without_value += unknown;
         }
+    }
+
+    /// Notes one pass by itself.
+    fn note_alone(&mut self, run: &Run<'_>, weighted: bool) {
+        if weighted {
+            self.turn_to(run.tid);
+        } else if self.common.passes.fs_base != run.fs_base {
+            self.hand_on();
+        }
+        self.note(run, None, weighted);
+        if let Some((_, open)) = self.current.as_mut().filter(|_| weighted) {
+            open.thin_out(self.cap, &self.ways, &mut self.random);
+        } else if self.common.is_full() {
+            self.hand_on();
+        }
+    }
+}
+
+/// The burst under way, or what counts as it is.
+#[inline(always)]
+fn open<'a>(current: &'a mut Option<(i32, Open)>, common: &'a mut Open, weighted: bool) -> &'a mut Open {
+    match current {
+        Some((_, open)) if weighted => open,
+        _ => common,
     }
 }
 
@@ -278,11 +436,16 @@ impl Reader for Summaries {
 
     fn run(&mut self, run: &Run<'_>) {
         self.count.run(run);
-        if self.config.burst_time.is_some() {
-            self.run_in_burst(run);
-        } else {
-            self.run_unweighted(run);
+        self.note_alone(run, self.config.burst_time.is_some());
+    }
+
+    fn passes(&mut self, passes: &sonde_event::Passes<'_>) {
+        self.count.passes(passes);
+        let weighted = self.config.burst_time.is_some();
+        if weighted {
+            self.turn_to(passes.tid());
         }
+        self.note_all(passes, weighted);
     }
 
     fn end(&mut self, end: &End) {
@@ -325,9 +488,8 @@ fn moved(pc: u64, delta: Option<u64>) -> u64 {
 }
 
 /// Blocks of a pass that has no number in the table of exits: one that was cut short, for the most part.
-fn push_blocks(run: &Run<'_>, delta: Option<u64>, batch: &mut Batch) {
-    let blocks = run.blocks().map(|block| (moved(block.block.pc, delta), u64::from(block.insns)));
-    batch.blocks.extend(blocks);
+fn push_blocks(run: &Run<'_>, delta: Option<u64>, blocks: &mut Vec<(u64, u64)>) {
+    blocks.extend(run.blocks().map(|block| (moved(block.block.pc, delta), u64::from(block.insns))));
 }
 
 /// The branch that ends a pass, if only the log tells where it led.
@@ -335,12 +497,12 @@ fn push_edge(
     run: &Run<'_>,
     delta: Option<u64>,
     places: &mut Places,
-    batch: &mut Batch,
+    edges: &mut Vec<[u64; 2]>,
     missing: &mut Missing,
 ) {
     let Some(from) = branch_of_exit(run.path, run.superblock) else { return };
     match run.next_pc {
-        Some(to) => batch.edges.push([moved(from, delta), places.place(to).0]),
+        Some(to) => edges.push([moved(from, delta), places.place(to).0]),
         None => missing.without_target += 1,
     }
 }

@@ -270,3 +270,45 @@ proptest! {
         prop_assert_eq!(again.cache, summary.cache);
     }
 }
+
+/// More than a batch at a time, which is looked at where the log has it, and less.
+#[test]
+fn long_logs_agree_with_exact_counts() {
+    let program = program(Detail::Values);
+    let pass =
+        |i: u64| ((i % 7 % 3) as usize, (i / 11 % 4) as usize, i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20);
+    let long: Vec<Pass> = (0..12_000).map(pass).collect();
+    let short: Vec<Pass> = (0..500).map(pass).collect();
+    let logs: Vec<Vec<u64>> = [&short, &long, &short, &short].map(|passes| log(&program, 1, passes)).to_vec();
+    for weighted in [false, true] {
+        let (summary, plain) = summarize(&config(weighted, 1), &logs);
+        agree(&summary, &plain.counts).unwrap();
+        let mut statistics = plain.cache.statistics();
+        statistics.first_touches = summary.cache.unwrap().statistics.first_touches;
+        assert_eq!(summary.cache.unwrap().statistics, statistics);
+        let (again, _) = summarize(&config(weighted, 2), &logs);
+        assert_eq!(again.ranges, summary.ranges);
+    }
+}
+
+/// What is left out of a burst that is too long for the memory there is weighs no less.
+#[test]
+fn long_bursts_are_thinned_and_weigh_the_same() {
+    let program = program(Detail::Values);
+    let pass =
+        |i: u64| ((i % 3) as usize, (i / 11 % 4) as usize, i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20);
+    let logs = [log(&program, 1, &(0..100_000).map(pass).collect::<Vec<Pass>>())];
+    let small = Config { max_memory: 12 << 20, ..config(true, 1) };
+    let (summary, plain) = summarize(&small, &logs);
+    assert_eq!(summary.bursts.thinned, 1);
+    assert!(summary.memory.used <= summary.memory.limit);
+    for ranges in &summary.ranges {
+        let exact: u64 = plain.counts[&ranges.kind].values().sum();
+        let Trees::One(tree) = &ranges.tree else { continue };
+        let (low, high) = if ranges.kind == Kind::Code { (1.0, 1.0) } else { (0.9, 1.1) };
+        let share = tree.events as f64 / exact as f64;
+        // Misses depend on what was there before, which is thinned too.
+        let of_cache = matches!(ranges.kind, Kind::Dl1MissValues | Kind::Dl2MissValues);
+        assert!(of_cache || (low..=high).contains(&share), "{:?}: {share}", ranges.kind);
+    }
+}
