@@ -1,7 +1,7 @@
 //! Notes where bursts begin.
 
 use crate::profile::{Start, StartsProfile, Sum};
-use sonde_event::{Begin, Cause, End, Reader};
+use sonde_event::{Begin, Cause, End, Passes, Reader};
 use std::collections::{HashMap, HashSet};
 
 /// Bytes of the system call instruction: what lies behind it begins that far on.
@@ -90,6 +90,9 @@ impl Reader for StartsReader {
         let sum = self.sum(pc);
         sum.weight = sum.weight.saturating_sub(usual).saturating_add(period_ns.saturating_mul(1000));
     }
+
+    /// Only where bursts begin and end matters.
+    fn passes(&mut self, _: &Passes<'_>) {}
 
     fn end(&mut self, end: &End) {
         self.open.remove(&end.tid);

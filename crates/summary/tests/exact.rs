@@ -279,7 +279,8 @@ fn long_logs_agree_with_exact_counts() {
         |i: u64| ((i % 7 % 3) as usize, (i / 11 % 4) as usize, i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20);
     let long: Vec<Pass> = (0..12_000).map(pass).collect();
     let short: Vec<Pass> = (0..500).map(pass).collect();
-    let logs: Vec<Vec<u64>> = [&short, &long, &short, &short].map(|passes| log(&program, 1, passes)).to_vec();
+    let logs: Vec<Vec<u64>> =
+        [&short, &long, &short, &short].map(|passes| log(&program, 1, None, passes)).to_vec();
     for weighted in [false, true] {
         let (summary, plain) = summarize(&config(weighted, 1), &logs);
         agree(&summary, &plain.counts).unwrap();
@@ -297,7 +298,7 @@ fn long_bursts_are_thinned_and_weigh_the_same() {
     let program = program(Detail::Values);
     let pass =
         |i: u64| ((i % 3) as usize, (i / 11 % 4) as usize, i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20);
-    let logs = [log(&program, 1, &(0..100_000).map(pass).collect::<Vec<Pass>>())];
+    let logs = [log(&program, 1, None, &(0..100_000).map(pass).collect::<Vec<Pass>>())];
     let small = Config { max_memory: 12 << 20, ..config(true, 1) };
     let (summary, plain) = summarize(&small, &logs);
     assert_eq!(summary.bursts.thinned, 1);
