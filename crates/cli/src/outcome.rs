@@ -1,7 +1,8 @@
 //! Exit statuses, the same for every subcommand: 0 done, 1 the result could not be written, 2 bad usage or bad input.
 //! `sonde trace check` ends with 1 if a trace cannot be true, `sonde doctor` if nothing can be recorded here. Commands
 //! that read a trace end with 3 if its file ends early or is damaged; what is readable was given. Commands that run a program end as it
-//! ended, or like a shell that could not start it: 127 not found, 126 not runnable.
+//! ended, or like a shell that could not start it: 127 not found, 126 not runnable. If it ended well but its profile, trace or
+//! report could not be written, they end with 1: what was asked for is not there. How a program failed is told all the same.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -40,6 +41,38 @@ impl CannotRun {
 #[derive(Debug, thiserror::Error)]
 #[error("the program {0}")]
 pub struct Ended(pub Exit);
+
+/// The program ended well, but what was to be kept of its run could not be written.
+#[derive(Debug, thiserror::Error)]
+#[error("{0:#}")]
+pub struct NotKept(anyhow::Error);
+
+/// The outcome of a run: how the program ended, unless it ended well and something could not be written. What could not is
+/// told in any case.
+pub fn ended(exit: Exit, written: impl IntoIterator<Item = anyhow::Result<()>>) -> anyhow::Error {
+    let mut errors: Vec<anyhow::Error> = written.into_iter().filter_map(Result::err).collect();
+    errors.retain(|error| !is_closed_pipe(error));
+    let last = errors.pop();
+    errors.iter().for_each(tell);
+    match last {
+        None => Ended(exit).into(),
+        Some(error) if exit == Exit::Status(0) => NotKept(error).into(),
+        Some(error) => {
+            tell(&error);
+            Ended(exit).into()
+        }
+    }
+}
+
+fn tell(error: &anyhow::Error) {
+    // Nobody can be told that nobody can be told.
+    let _ = writeln!(io::stderr(), "sonde: {error:#}");
+}
+
+/// Whether a reader closed the pipe: it has all it wanted.
+fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<CannotWrite>().is_some_and(|cause| cause.0.kind() == io::ErrorKind::BrokenPipe)
+}
 
 /// A trace that cannot be true.
 #[derive(Debug, thiserror::Error)]
@@ -114,13 +147,10 @@ pub fn exit_code(outcome: anyhow::Result<()>) -> ExitCode {
         Some(Ended(Exit::Signal(signal))) => sonde_launch::die_by(*signal),
         None => {}
     }
-    let unwritten = error.downcast_ref::<CannotWrite>();
-    if unwritten.is_some_and(|cause| cause.0.kind() == io::ErrorKind::BrokenPipe) {
+    if is_closed_pipe(&error) {
         return ExitCode::SUCCESS;
     }
-    let unwritten = unwritten.is_some();
-    // Nobody can be told that nobody can be told.
-    let _ = writeln!(io::stderr(), "sonde: {error:#}");
+    tell(&error);
     if let Some(cause) = error.downcast_ref::<CannotRun>() {
         return ExitCode::from(cause.status());
     }
@@ -130,5 +160,6 @@ pub fn exit_code(outcome: anyhow::Result<()>) -> ExitCode {
     if error.is::<Inconsistent>() || error.is::<NotUsable>() {
         return ExitCode::FAILURE;
     }
+    let unwritten = error.is::<CannotWrite>() || error.is::<NotKept>();
     ExitCode::from(if unwritten { CANNOT_WRITE } else { BAD_INPUT })
 }

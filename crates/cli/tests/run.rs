@@ -370,6 +370,73 @@ fn a_program_that_becomes_another_is_followed_or_told() {
     assert!(lost.err.contains("became"), "{}", lost.err);
 }
 
+/// What was asked for is not there, so a run that went well does not end well; how the program failed matters more.
+#[test]
+fn a_profile_that_cannot_be_written_is_told_and_shows_in_the_status() {
+    let bench = Bench::new();
+    for (script, status) in [("rm -r gone", 1), ("rm -r gone; exit 3", 3)] {
+        for what in [&["run", "--quiet", "-o", "gone/p"][..], &["run", "--quiet", "--json=gone/p"]] {
+            std::fs::create_dir_all(bench.path("gone")).unwrap();
+            let done = bench.sonde(&[what, &["--", "sh", "-c", script]].concat());
+            assert_eq!(done.status, Some(status), "{}", done.err);
+            assert_eq!(done.err.matches("gone/p").count(), 1, "{}", done.err);
+        }
+    }
+    std::fs::create_dir_all(bench.path("gone")).unwrap();
+    let both = ["run", "--quiet", "-o", "gone/p", "--json=gone/j", "--", "rm", "-r", "gone"];
+    let done = bench.sonde(&both);
+    assert!(
+        done.status == Some(1) && done.err.contains("gone/p") && done.err.contains("gone/j"),
+        "{}",
+        done.err
+    );
+    let killed = bench.sonde(&["run", "--quiet", "-o", "/dev/full", "--", "sh", "-c", "kill -9 $$"]);
+    assert_eq!(killed.signal, Some(9), "{}", killed.err);
+}
+
+#[test]
+fn the_report_has_no_section_of_what_was_not_looked_at() {
+    let bench = Bench::new();
+    let shown = |what: &str| {
+        let args = ["run", "--policy", "always", "--what", what, "-o", "p", "--", "true"];
+        bench.sonde(&args).good().err
+    };
+    assert!(!shown("values").contains("hot data") && shown("values").contains("hot code"));
+    assert!(shown("loads").contains("hot data"));
+}
+
+/// A profile without a burst tells what to do as the run did.
+#[test]
+fn an_empty_profile_says_what_to_do() {
+    let bench = Bench::new();
+    bench.sonde(&["run", "--quiet", "-o", "p", "--", "true"]).good();
+    let shown = bench.sonde(&["report", "p"]).good().text();
+    let joined = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        joined.contains("advice no burst: the program used") && joined.contains("--policy always"),
+        "{shown}"
+    );
+    bench.sonde(&["run", "--quiet", "--policy", "always", "-o", "p", "--", "true"]).good();
+    assert!(!bench.sonde(&["report", "p"]).good().text().contains("advice"));
+}
+
+#[test]
+fn the_json_says_when_bursts_were_to_begin() {
+    let bench = Bench::new();
+    let of = |options: &[&str]| bench.report(options, &["true"]).1;
+    let fixed = of(&["--period", "3ms", "--burst", "500"]);
+    assert_eq!((fixed["period_seconds"].as_f64(), fixed["burst_checks"].as_u64()), (Some(0.003), Some(500)));
+    assert!(fixed["rate"].is_null() && fixed["bursts_due"].is_number());
+    let adapted = of(&["--rate", "2%"]);
+    assert!(
+        adapted["rate"] == 0.02 && adapted["period_seconds"].is_number() && adapted["bursts_due"].is_null()
+    );
+    let always = of(&["--policy", "always"]);
+    assert!(always["period_seconds"].is_null() && always["burst_checks"].is_null());
+    let help = bench.sonde(&["report", "--help"]).good().text();
+    assert!(help.contains("sonde report [OPTIONS] <FILE>"), "{help}");
+}
+
 #[test]
 fn a_run_too_short_for_a_burst_says_what_to_do() {
     let bench = Bench::new();

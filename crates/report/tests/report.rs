@@ -540,7 +540,66 @@ fn values_are_told_with_their_shares() {
     assert_eq!((load.values[0].value.as_str(), load.values[0].share), ("7", 0.75));
     assert_eq!(load.values[1].value, "0x10000");
     assert!((values.invariance - 0.75).abs() < 1e-9);
-    assert!(text(&report, &[Section::Values], 100).contains("glacial"));
+    let shown = text(&report, &[Section::Values], 100);
+    assert!(shown.contains("glacial") && shown.contains("7 75 %,") && !shown.contains("at least"), "{shown}");
+}
+
+/// Slots know shares up to bounds, which are told.
+#[test]
+fn estimated_values_are_told_with_their_bounds() {
+    let mut kept = kept(&Built::new(), Unit::Events);
+    kept.values.method = sonde_values::Method::Slots { slots: 64, narrow: false };
+    let load = &mut kept.values.loads[0];
+    (load.seen, load.missed) = (60, 10);
+    load.values[0] = ValueCount { value: 7, lower: 40, estimate: 45.0, upper: 50 };
+    let report = kept.report();
+    let value = &report.values.as_ref().unwrap().hot[0].values[0];
+    assert!(value.share_at_least < value.share && value.share < value.share_at_most, "{value:?}");
+    let shown = text(&report, &[Section::Values], 100);
+    let (least, most) = ((value.share_at_least * 100.0).floor(), (value.share_at_most * 100.0).ceil());
+    assert!(shown.contains(&format!("% ({least}-{most})")), "{shown}");
+    assert!(
+        shown.split_whitespace().collect::<Vec<_>>().join(" ").contains("at least and at most"),
+        "{shown}"
+    );
+}
+
+/// A range over many functions is not named after one of them, which may be cold; one that is mostly one function is.
+#[test]
+fn a_range_of_many_functions_is_named_by_its_module() {
+    let folder = tempfile::tempdir().unwrap();
+    let function =
+        |i: usize| format!("__attribute__((noinline)) int f{i}(int x) {{ return x * {i} + 1; }}\n");
+    let main =
+        "int main(int argc, char **argv) { (void)argv; return f0(argc) + f1(argc) + f2(argc) + f3(argc); }\n";
+    let source: String = (0..4).map(function).chain([main.to_owned()]).collect();
+    std::fs::write(folder.path().join("source.c"), source).unwrap();
+    run("cc", &["-g", "-O1", "-o", "program", "source.c"], folder.path());
+    let built = Built::of(folder);
+    let mut kept = kept(&Built::new(), Unit::Events);
+    let name = built.folder.path().join("program").display().to_string();
+    kept.regions = Regions::default();
+    let module = kept.regions.number(&Region { kind: RegionKind::Module, name, build_id: Vec::new() });
+    let mut hot_names = |weights: [u64; 4]| {
+        let at = |i: usize| Place::new(module, built.at(&format!("f{i}")).0);
+        kept.blocks = (0..4).map(|i| BlockWeight { place: at(i), bytes: 4, weight: weights[i] }).collect();
+        kept.blocks.sort();
+        let points: Vec<(u64, u64)> = (0..4).map(|i| (at(i).0, weights[i])).collect();
+        let tree = tree(&points);
+        kept.ranges = vec![Ranges { kind: Kind::Code, unit: Unit::Events, events: 4, tree }];
+        let (calls, loops) = (CallProfile::default(), LoopsProfile::default());
+        let (values, streams) = (ValueProfile::default(), StreamsProfile::default());
+        (kept.calls, kept.loops, kept.values, kept.streams) = (calls, loops, values, streams);
+        // No single function is that hot.
+        let options = Options { hot: 0.95, ..Options::default() };
+        let code = report(&kept.subject(), &mut Symbols::new(), &options).ranges.remove(0);
+        code.hot.into_iter().map(|hot| hot.sides.into_iter().next().unwrap()).collect::<Vec<_>>()
+    };
+    let even = hot_names([20, 30, 28, 22]);
+    assert_eq!(even[0].name, "program: 4 functions, most in f1", "{even:?}");
+    assert_eq!((even[0].function.as_deref(), even[0].hottest.is_some()), (None, true));
+    let skewed = hot_names([90, 4, 3, 3]);
+    assert!(skewed[0].name.starts_with("f0 and 3 more, source.c:"), "{skewed:?}");
 }
 
 #[test]

@@ -10,7 +10,7 @@ use sonde_profile::{Ending, Profile, Run};
 use sonde_report::{About, Options, Section, Style, Subject};
 use sonde_symbol::Symbols;
 
-use crate::commands::run::{due, loss_in_words, too_few};
+use crate::commands::run::{advice, due, loss_in_words, too_few};
 use crate::outcome::CannotWrite;
 use crate::quantity::{grouped, parse_share};
 
@@ -20,11 +20,13 @@ use crate::quantity::{grouped, parse_share};
 /// installed debug files; where there are none, module and offset are shown.
 #[derive(Parser)]
 #[command(
+    override_usage = "sonde report [OPTIONS] <FILE>\n       sonde report --section list",
     after_help = "Example:\n  sonde run -o gzip.sonde -- gzip -9 -c file > /dev/null\n  sonde report gzip.sonde --section functions,code"
 )]
 pub struct Args {
     /// The profile.
-    #[arg(required_unless_present = "section")]
+    // Of `--section list` alone there is none.
+    #[arg(required_unless_present = "section", value_name = "FILE")]
     file: Option<PathBuf>,
     /// Sections to show, with commas between; `all` for all, `list` to see their names.
     #[arg(long, value_delimiter = ',', value_name = "NAME")]
@@ -185,6 +187,8 @@ fn about(run: &Run) -> About {
         let due = due(user, Duration::from_nanos(run.period_ns));
         facts.extend(too_few(run.bursts, due, run.trigger.as_deref()).map(|few| ("bursts".into(), few)));
     }
+    let dropped = run.losses.iter().filter(|(name, _)| name.starts_with("skipped")).map(|(_, n)| *n).sum();
+    facts.extend(no_burst(run, dropped).map(|advice| ("advice".into(), advice)));
     facts.push(("machine".into(), format!("{}, Linux {}", run.machine.processor, run.machine.kernel)));
     if let Some(became) = &run.became {
         facts.push(("exec".into(), format!("it became {became}, which was not recorded")));
@@ -200,6 +204,17 @@ fn about(run: &Run) -> About {
         cpu_seconds: cpu,
         system_seconds: system,
     }
+}
+
+/// What to do about a run without a burst.
+fn no_burst(run: &Run, dropped: u64) -> Option<String> {
+    if run.bursts > 0 || run.burst_checks == 0 {
+        return None;
+    }
+    Some(match run.gap_checks {
+        0 => advice::of_bursts(run.cpu_ns as f64 / 1e9, dropped, Duration::from_nanos(run.period_ns)),
+        gap => advice::of_counter(gap),
+    })
 }
 
 /// What recording cost.

@@ -1,7 +1,7 @@
 //! `sonde run`: runs a program with bursts of recording and reports what was seen (Hirzel and Chilimbi 2001 is the
 //! idea behind bursts; the report's ranges are Mysore et al. 2008).
 
-mod advice;
+pub mod advice;
 mod args;
 mod drops;
 mod facts;
@@ -35,7 +35,7 @@ use seen::{Found, Seen};
 use sonde_summary::BurstTime;
 
 use crate::commands::report::style;
-use crate::outcome::{CannotRun, CannotWrite, Ended};
+use crate::outcome::{CannotRun, CannotWrite, ended};
 use crate::recorder::Recorder;
 
 /// Runs the program, reports, and ends as it ended.
@@ -69,11 +69,8 @@ pub fn run(args: &Args) -> Result<()> {
         (Some(path), Some(line)) => kept::write(path, &taken, &done.served, line, found),
         _ => Ok(()),
     };
-    if let Some(facts) = facts {
-        tell(args, &options, &facts, &done.served.totals)?;
-    }
-    written?;
-    Err(Ended(done.served.exit).into())
+    let told = facts.map_or(Ok(()), |facts| tell(args, &options, &facts, &done.served.totals));
+    Err(ended(done.served.exit, [written, told]))
 }
 
 /// Runs the program and only records (`sonde trace record`).
@@ -82,8 +79,8 @@ pub fn record(recording: &Recording, command: &CommandLine, output: &Path) -> Re
     let program = find(command)?;
     let (mut done, _) =
         observe(recording, &options, &program, Some(output), Outlets::default(), &mut Watching::default())?;
-    done.finish()?;
-    Err(Ended(done.served.exit).into())
+    let written = done.finish();
+    Err(ended(done.served.exit, [written]))
 }
 
 fn find(command: &CommandLine) -> Result<Program> {
@@ -190,10 +187,9 @@ fn conclude(
         hot: [hot_code, hot_data],
         has_ranges: found.findings.is_some(),
         discarded: args.discard,
-        period: match options.policy {
-            Policy::Bursts { period, checks } if checks > 0 && args.recording.rate.is_none() => Some(period),
-            _ => None,
-        },
+        has_data: found.has_data(),
+        when: options.policy,
+        rate: args.recording.rate,
         sonde_cpu: sonde_launch::own_cpu_time(),
         output: args.output.as_ref().map(|path| path.display().to_string()),
     };

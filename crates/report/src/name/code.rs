@@ -5,10 +5,15 @@ use crate::figures::{lines, short};
 use sonde_place::Place;
 use sonde_summary::BlockWeight;
 use sonde_symbol::{Frame, shorten};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Most columns of a function's name in words; the data has all of it.
 pub(super) const LONGEST: usize = 60;
+
+/// With so many more functions than one ...
+const MANY: usize = 2;
+/// ... and less than this share in the heaviest, a stretch is not named by that.
+const MOST: f64 = 0.8;
 
 /// A function that other code was inlined into.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -90,8 +95,24 @@ impl Namer<'_> {
         if blocks.is_empty() {
             return self.unexecuted(lo, hi);
         }
+        let by_function = self.by_function(&blocks);
+        let more = by_function.len() - 1;
+        let all: u64 = blocks.iter().map(|b| b.weight).sum();
+        let heaviest = by_function.into_iter().max_by_key(|(_, (weight, _))| *weight);
+        let (function, (weight, its)) = heaviest.expect("a block");
+        let hottest = its.iter().max_by_key(|b| b.weight).map_or(Place(lo), |b| b.place);
+        if more >= MANY && (weight as f64) < MOST * all as f64 {
+            return CodeName { text: self.many(lo, hi), hottest: Some(hottest), ..CodeName::default() };
+        }
+        let name = if function.name.is_empty() { self.offset(hottest) } else { function.name };
+        let named = self.source_of(name, &its);
+        CodeName { text: in_words(&named, more), hottest: Some(hottest), ..named }
+    }
+
+    /// Blocks by function, with the weight of each.
+    fn by_function(&mut self, blocks: &[BlockWeight]) -> BTreeMap<Function, (u64, Vec<BlockWeight>)> {
         let mut by_function: BTreeMap<Function, (u64, Vec<BlockWeight>)> = BTreeMap::new();
-        for block in &blocks {
+        for block in blocks {
             let function = self.function(block.place);
             // Without symbols there are no functions to tell apart: the module is all there is.
             let key = if function.start.is_none() && function.name.contains('+') {
@@ -103,13 +124,27 @@ impl Namer<'_> {
             entry.0 += block.weight;
             entry.1.push(*block);
         }
-        let more = by_function.len() - 1;
+        by_function
+    }
+
+    /// A stretch of many functions, none of which has most of it: a name of one of them would be that of something cold.
+    /// What is said is of all of it, since the share that it is shown with is, too.
+    fn many(&mut self, lo: u64, hi: u64) -> String {
+        let blocks = self.within(lo, hi).to_vec();
+        let by_function = self.by_function(&blocks);
+        let count = by_function.len();
+        let modules: BTreeSet<&str> = by_function.keys().map(|f| f.module.as_str()).collect();
+        let place = match modules.len() {
+            1 => modules.iter().map(|module| (*module).to_owned()).collect(),
+            n => format!("{n} modules"),
+        };
         let heaviest = by_function.into_iter().max_by_key(|(_, (weight, _))| *weight);
-        let (function, (_, its)) = heaviest.expect("a block");
-        let hottest = its.iter().max_by_key(|b| b.weight).map_or(Place(lo), |b| b.place);
-        let name = if function.name.is_empty() { self.offset(hottest) } else { function.name };
-        let named = self.source_of(name, &its);
-        CodeName { text: in_words(&named, more), hottest: Some(hottest), ..named }
+        let most = heaviest.map_or_else(String::new, |(function, (_, its))| {
+            let block = its.iter().max_by_key(|b| b.weight).map_or(Place(lo), |b| b.place);
+            let name = if function.name.is_empty() { self.offset(block) } else { function.name };
+            format!(", most in {}", shorten(&name, LONGEST))
+        });
+        format!("{place}: {count} functions{most}")
     }
 
     fn unexecuted(&mut self, lo: u64, hi: u64) -> CodeName {

@@ -73,7 +73,10 @@ pub fn values(out: &mut impl Write, report: &Report, style: Style) -> io::Result
         percent(view.invariance).trim(),
         grouped(view.loads),
         grouped(view.instructions as u64),
-        view.method
+        match view.hot.iter().flat_map(|load| &load.values).any(|v| v.share_at_least < v.share_at_most) {
+            true => format!("{}; in brackets what a share is at least and at most", view.method),
+            false => view.method.clone(),
+        }
     );
     heading(out, style, "values of loads", &note)?;
     if view.masked > 0 {
@@ -93,7 +96,13 @@ pub fn values(out: &mut impl Write, report: &Report, style: Style) -> io::Result
 }
 
 fn told(load: &LoadView) -> String {
-    let one = |v: &crate::view::ValueView| format!("{} {:.0} %", v.value, v.share * 100.0);
+    let one = |v: &crate::view::ValueView| {
+        // Slots look at a part of the executions only.
+        let (least, most) = ((v.share_at_least * 100.0).floor(), (v.share_at_most * 100.0).ceil());
+        let bounds =
+            if v.share_at_least < v.share_at_most { format!(" ({least}-{most})") } else { String::new() };
+        format!("{} {:.0} %{bounds}", v.value, v.share * 100.0)
+    };
     let list: Vec<String> = load.values.iter().take(2).map(one).collect();
     let glacial = if load.glacial == Some(true) { " glacial" } else { "" };
     format!("{}{glacial}", list.join(", "))

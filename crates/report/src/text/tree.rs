@@ -89,8 +89,9 @@ fn line(hot: &HotView, style: Style) -> String {
     };
     let mut place = place.map_or_else(String::new, |place| format!("  {place}"));
     let all = style.width.saturating_sub(numbers.chars().count() + indent.len() + 2);
-    // A line of the source tells more than an offset.
-    let crowded = |side: &SideView| side.file.is_some() && side.name.chars().count() + place.len() > all;
+    // A line of the source tells more than an offset, and so do the functions of a stretch of many.
+    let tells = |side: &SideView| side.file.is_some() || side.domain == "code" && side.function.is_none();
+    let crowded = |side: &SideView| tells(side) && side.name.chars().count() + place.len() > all;
     if hot.sides.iter().any(crowded) {
         place.clear();
     }

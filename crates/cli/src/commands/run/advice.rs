@@ -23,12 +23,13 @@ pub fn advice(facts: &Facts, policy: Policy) -> Option<String> {
         facts.drops.iter().filter(|(kind, _)| kind.starts_with("skipped")).map(|(_, count)| count).sum();
     match policy {
         Policy::Bursts { checks: 0, .. } | Policy::Always => None,
-        Policy::Bursts { period, .. } => Some(words(facts.cpu_seconds, skipped, period)),
+        Policy::Bursts { period, .. } => Some(of_bursts(facts.cpu_seconds, skipped, period)),
         Policy::Counter { gap, .. } => Some(of_counter(gap)),
     }
 }
 
-fn of_counter(gap: u64) -> String {
+/// What to do where fewer checks were passed than lie between bursts.
+pub fn of_counter(gap: u64) -> String {
     let passed = format!(
         "no burst: the program passed fewer than {} checks (function entries, back-edges, indirect branches)",
         grouped(gap)
@@ -39,7 +40,8 @@ fn of_counter(gap: u64) -> String {
     }
 }
 
-fn words(cpu_seconds: f64, skipped: u64, period: Duration) -> String {
+/// What to do where no burst began in so much CPU time.
+pub fn of_bursts(cpu_seconds: f64, skipped: u64, period: Duration) -> String {
     let used = format!("no burst: the program used {:.1} ms of CPU time", cpu_seconds * 1e3);
     if skipped > 0 {
         return format!(
@@ -61,7 +63,7 @@ mod tests {
     #[test]
     fn the_period_that_is_advised_gives_bursts() {
         let period = Duration::from_millis(10);
-        let text = words(0.008, 0, period);
+        let text = of_bursts(0.008, 0, period);
         assert!(
             text.contains("8.0 ms") && text.contains("--period 160us") && text.contains("10ms"),
             "{text}"
@@ -72,10 +74,10 @@ mod tests {
         );
         assert!(!of_counter(50).contains("--burst"));
         // Too short even for the shortest period.
-        let text = words(0.0005, 0, period);
+        let text = of_bursts(0.0005, 0, period);
         assert!(!text.contains("--period") && text.contains("--policy always"), "{text}");
         // A long program at bad places.
-        let text = words(3.0, 12, period);
+        let text = of_bursts(3.0, 12, period);
         assert!(!text.contains("--period") && text.contains("12 triggers"), "{text}");
     }
 }

@@ -27,7 +27,7 @@ Examples:
   sonde run --json=run.json --quiet -- PROG     for programs; the keys are described in docs/run-json.md
 
 Exit status: the program's own, and its death by a signal is Sonde's too. 127 and 126 if it cannot be found or run,
-2 for wrong usage.";
+2 for wrong usage, 1 if it ended well but the profile or the JSON could not be written.";
 
 /// Run a program and record bursts of everything it does: blocks, addresses, values.
 ///

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use sonde_event::Counts;
-use sonde_launch::{Counter, Exit, Program, Setup, Totals, TriggerKind};
+use sonde_launch::{Counter, Exit, Policy, Program, Setup, Totals, TriggerKind};
 use sonde_report::view::HotView;
 use sonde_summary::{Missing, Unit};
 use sonde_values::ValueProfile;
@@ -33,6 +33,11 @@ pub struct Facts {
     pub loader: &'static str,
     pub loader_note: Option<String>,
     pub policy: String,
+    /// CPU time between bursts, as it was asked for or chosen; where it is adapted, at the start.
+    pub period_seconds: Option<f64>,
+    /// Length of bursts, likewise.
+    pub burst_checks: Option<u64>,
+    pub rate: Option<f64>,
     pub checks: Option<Checks>,
     pub record: String,
     pub wall_seconds: f64,
@@ -83,6 +88,9 @@ pub struct Facts {
     /// Whether ranges were looked for.
     #[serde(skip)]
     pub has_ranges: bool,
+    /// And ranges of data among them.
+    #[serde(skip)]
+    pub has_data: bool,
     pub output: Option<String>,
 }
 
@@ -204,8 +212,10 @@ pub struct Known<'a> {
     pub hot: [Vec<HotView>; 2],
     pub has_ranges: bool,
     pub discarded: bool,
-    /// Between bursts, where it did not change meanwhile.
-    pub period: Option<Duration>,
+    pub has_data: bool,
+    /// When bursts begin.
+    pub when: Policy,
+    pub rate: Option<f64>,
     pub sonde_cpu: Duration,
     pub output: Option<String>,
 }
@@ -271,6 +281,10 @@ impl Facts {
         let triggers = totals.counter(Counter::Triggers);
         let counts = known.counts;
         let always = known.policy == "always";
+        let (period, is_fixed) = match known.when {
+            Policy::Bursts { period, checks } => (Some(period), checks > 0 && known.rate.is_none()),
+            _ => (None, false),
+        };
         Facts {
             format: "sonde-run",
             version: 1,
@@ -285,6 +299,12 @@ impl Facts {
             loader: known.setup.loader,
             loader_note: known.setup.loader_note.clone(),
             policy: known.policy,
+            period_seconds: period.map(|period| period.as_secs_f64()),
+            burst_checks: match known.when {
+                Policy::Bursts { checks, .. } | Policy::Counter { checks, .. } => Some(checks),
+                Policy::Always => None,
+            },
+            rate: known.rate,
             checks: known.checks.map(|scheme| Checks::new(scheme, known.setup, totals)),
             record: known.record,
             wall_seconds: totals.wall.as_secs_f64(),
@@ -294,7 +314,9 @@ impl Facts {
             sonde_cpu_seconds: known.sonde_cpu.as_secs_f64(),
             triggers,
             bursts: totals.counter(Counter::Bursts),
-            bursts_due: known.period.map(|period| due(totals.cpu.saturating_sub(totals.system), period)),
+            bursts_due: period
+                .filter(|_| is_fixed)
+                .map(|period| due(totals.cpu.saturating_sub(totals.system), period)),
             burst_seconds,
             share_cpu: if always { 1.0 } else { share(burst_seconds, cpu) },
             overhead_at_most: bursts.then(|| share(burst_seconds + triggers as f64 * SIGNAL_SECONDS, cpu)),
@@ -338,6 +360,7 @@ impl Facts {
             hot_data: Hot::list(known.hot[1].clone()),
             hot: known.hot,
             has_ranges: known.has_ranges,
+            has_data: known.has_data,
             output: known.output,
         }
     }

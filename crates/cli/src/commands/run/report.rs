@@ -79,6 +79,9 @@ pub fn write(
     let of_code = if timed { "CPU time in user code" } else { "instructions recorded" };
     let of_data = if timed { "loads and stores, by time" } else { "loads and stores recorded" };
     write_hot(out, facts, style, ("hot code", of_code, 0, facts.instructions))?;
+    if !facts.has_data {
+        return Ok(());
+    }
     write_hot(out, facts, style, ("hot data", of_data, 1, facts.loads + facts.stores))
 }
 

@@ -92,6 +92,12 @@ impl Found {
         self.summary().map_or_else(Missing::default, |summary| summary.missing)
     }
 
+    /// Whether addresses of loads or stores were looked at.
+    pub fn has_data(&self) -> bool {
+        let kinds = [Kind::LoadAddresses, Kind::StoreAddresses];
+        self.summary().is_some_and(|summary| kinds.iter().any(|kind| summary.of(*kind).is_some()))
+    }
+
     /// Hot code and hot data.
     pub fn hot(&self, threshold: f64) -> (Vec<HotView>, Vec<HotView>) {
         let Some(summary) = self.summary() else { return (Vec::new(), Vec::new()) };
