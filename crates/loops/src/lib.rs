@@ -34,6 +34,7 @@ mod frequent;
 mod graph;
 mod natural;
 mod observer;
+mod paper_terms;
 mod partition;
 
 pub use compare::{
@@ -50,4 +51,5 @@ pub use exact::{
 };
 pub use frequent::{FrequentConfig, FrequentLoop, FrequentProfile, FrequentReader};
 pub use observer::{ObservedLoop, ObserverProfile, ObserverReader};
+pub use paper_terms::{PaperTerms, in_the_papers_terms};
 pub use partition::{Candidate, Partition, PartitionConfig, partition};

@@ -136,6 +136,8 @@ pub struct PcFilters {
     pub(crate) partition: Partition,
     pub(crate) masked: BitTable,
     pub(crate) closed: bool,
+    /// While there is a glance: this part is wanted, masked or not.
+    pub(crate) glance: Option<Partition>,
     pub(crate) version: u64,
 }
 
@@ -143,7 +145,7 @@ impl PcFilters {
     /// Everything is wanted.
     pub fn new(mask_log2: u32) -> Result<PcFilters, ValuesError> {
         let masked = BitTable::new(mask_log2)?;
-        Ok(PcFilters { partition: Partition::whole(0), masked, closed: false, version: 1 })
+        Ok(PcFilters { partition: Partition::whole(0), masked, closed: false, glance: None, version: 1 })
     }
 
     /// The part of the program that is wanted now.
@@ -160,7 +162,10 @@ impl PcFilters {
 impl SourceFilter for PcFilters {
     #[inline]
     fn wants(&self, pc: u64) -> bool {
-        !self.closed && self.partition.holds(pc) && !self.masked.is_set(pc)
+        match self.glance {
+            Some(part) => part.holds(pc),
+            None => !self.closed && self.partition.holds(pc) && !self.masked.is_set(pc),
+        }
     }
 
     fn version(&self) -> u64 {
@@ -168,7 +173,7 @@ impl SourceFilter for PcFilters {
     }
 
     fn closed(&self) -> bool {
-        self.closed
+        self.closed && self.glance.is_none()
     }
 }
 

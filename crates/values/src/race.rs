@@ -3,6 +3,7 @@
 use crate::compare::{Estimates, Score, Truth, Worth};
 use crate::error::ValuesError;
 use crate::exact::{ExactConfig, ExactReader};
+use crate::exact_table::TableConfig;
 use crate::lfsr::Lfsr;
 use crate::overhead::{Cost, OverheadModel};
 use crate::profile::ValueProfile;
@@ -42,12 +43,15 @@ impl Default for RaceConfig {
     /// Slots of half, one and two times the paper's size, and simple sampling every 32 to 32768 loads: whatever slots
     /// cost, there are samplers that cost a little more and a little less.
     fn default() -> Self {
+        // Compilers have more loads than a profile need keep; what is forgotten here would be no reference any more, and an
+        // error that one method is spared and the other is not.
+        let table = TableConfig { loads: 1 << 18, ..TableConfig::default() };
         let slots = [128, 256, 512].map(|n| Entrant::Slots(SlotConfig::with_slots(n)));
         let sampling = |log2: u32| {
-            Entrant::Sampling(SamplingConfig { every: 1 << log2, ..SamplingConfig::default() }, true)
+            Entrant::Sampling(SamplingConfig { every: 1 << log2, table, ..SamplingConfig::default() }, true)
         };
         RaceConfig {
-            exact: ExactConfig::default(),
+            exact: ExactConfig { table, ..ExactConfig::default() },
             entrants: slots.into_iter().chain((5..=15).map(sampling)).collect(),
             worth: Worth::default(),
             model: OverheadModel::default(),

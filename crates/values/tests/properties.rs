@@ -119,7 +119,8 @@ proptest! {
     #[test]
     fn the_profile_of_slots_is_consistent(samples in samples(60), slots in 1..9usize, seed: u32) {
         let config = SlotConfig {
-            slots, failed_limit: 16, patience: 50, resample: 700, least: 1, mask_log2: 10, ..SlotConfig::default()
+            slots, failed_limit: 16, patience: 50, resample: 700, glance: 200, least: 1, mask_log2: 10,
+            ..SlotConfig::default()
         };
         let mut profiler = SlotProfiler::new(config, Lfsr::new(seed)).unwrap();
         let mut offered = 0;

@@ -26,6 +26,8 @@ pub struct SlotConfig {
     /// Whether that takes twice as long each time. For sources that mask, where each time costs new copies of all code,
     /// and descriptions of them: so that both grow with the logarithm of the run.
     pub ever_later: bool,
+    /// Loads executed between two glances at what is masked, on average; 0 for never. Not with a source that masks.
+    pub glance: u64,
     /// Loads recorded, at least, before a source that masks is told again what need not be recorded.
     pub publish_after: u64,
     /// Whether nothing more is wanted once the profile is complete, until it is time to look again. Otherwise loads that
@@ -55,11 +57,12 @@ impl Default for SlotConfig {
             patience: 50_000,
             resample: 20_000_000,
             ever_later: false,
+            glance: 1_000_000,
             publish_after: 1 << 18,
             stop: false,
             mask_log2: sonde_wire::unwatched::LOG2_BITS,
             narrow: false,
-            loads: 1 << 16,
+            loads: 1 << 18,
             values: 16,
             kinds: Kinds::default(),
         }
@@ -80,6 +83,7 @@ impl SlotConfig {
         }
         within("visits before masking", f64::from(self.visits), 1.0, 1e9)?;
         within("patience in loads", self.patience as f64, 1.0, 1e18)?;
+        within("loads between glances", self.glance as f64, 0.0, f64::from(u32::MAX))?;
         within("loads in the table", self.loads as f64, 1.0, f64::from(1 << 24))?;
         within("values per load", self.values as f64, 1.0, crate::profile::MAX_VALUES as f64)
     }
@@ -102,6 +106,8 @@ pub struct SlotStats {
     pub masked: u64,
     /// Times that everything was unmasked again.
     pub resamples: u64,
+    /// Glances at what is masked.
+    pub glances: u64,
     /// Times that the profile was complete.
     pub completed: u64,
     /// Loads executed when it was complete first.

@@ -6,6 +6,7 @@
 
 use super::array::{Event, Slot, SlotArray, WORTH_KEEPING};
 use super::config::{SlotConfig, SlotStats};
+use super::glance::Glance;
 use super::table::SlotTable;
 use crate::error::ValuesError;
 use crate::filter::{Partition, PcFilters, SourceMask};
@@ -15,23 +16,24 @@ use std::collections::VecDeque;
 /// The slots with all that steers them.
 #[derive(Clone, Debug)]
 pub struct SlotProfiler {
-    config: SlotConfig,
-    random: Lfsr,
-    array: SlotArray,
+    pub(super) config: SlotConfig,
+    pub(super) random: Lfsr,
+    pub(super) array: SlotArray,
     table: SlotTable,
-    filters: PcFilters,
+    pub(super) filters: PcFilters,
     /// Parts that wait for their turn.
     waiting: VecDeque<Partition>,
     /// Parts in a row that had no sample in their turn.
     quiet: usize,
     complete: bool,
     /// Loads executed.
-    clock: u64,
+    pub(super) clock: u64,
     /// When the turn ends, and the samples at its beginning.
-    turn_ends: u64,
+    pub(super) turn_ends: u64,
     turn_samples: u64,
     resample_at: u64,
-    stats: SlotStats,
+    pub(super) glance: Glance,
+    pub(super) stats: SlotStats,
 }
 
 impl SlotProfiler {
@@ -51,6 +53,7 @@ impl SlotProfiler {
             turn_ends: config.patience,
             turn_samples: 0,
             resample_at: if config.resample == 0 { u64::MAX } else { config.resample },
+            glance: Glance::new(&config),
             stats: SlotStats::default(),
         })
     }
@@ -97,6 +100,8 @@ impl SlotProfiler {
         let value = if self.config.narrow { value & 0xffff_ffff } else { value };
         match self.array.sample(pc, value, &mut self.random) {
             Event::Quiet => {}
+            Event::CopyOut if self.filters.glance.is_some() => self.end_glance(),
+            Event::Thrash if self.filters.glance.is_some() => self.narrow_glance(),
             Event::CopyOut => {
                 self.copy_out(self.config.least);
                 self.next_turn_after(false);
@@ -110,14 +115,18 @@ impl SlotProfiler {
     #[inline]
     pub fn elapsed(&mut self, loads: u64) {
         self.clock += loads;
-        if self.clock >= self.turn_ends.min(self.resample_at) {
+        if self.clock >= self.turn_ends.min(self.resample_at).min(self.glance.alarm) {
             self.alarm();
         }
     }
 
     #[cold]
     fn alarm(&mut self) {
-        if self.clock >= self.resample_at {
+        if self.clock >= self.glance.alarm {
+            if self.filters.glance.is_some() { self.end_glance() } else { self.begin_glance() }
+        } else if self.filters.glance.is_some() {
+            // Everything else waits for the glance to end.
+        } else if self.clock >= self.resample_at {
             self.look_again();
         } else if self.complete && self.stats.samples == self.turn_samples {
             self.start_turn();
@@ -156,7 +165,7 @@ impl SlotProfiler {
         self.start_turn();
     }
 
-    fn start_turn(&mut self) {
+    pub(super) fn start_turn(&mut self) {
         self.turn_ends = self.clock.saturating_add(self.config.patience);
         self.turn_samples = self.stats.samples;
     }
@@ -185,13 +194,9 @@ impl SlotProfiler {
     /// Thrashing: the fewer samples it took, the smaller the part that is taken instead (A.5). What the slots hold says
     /// little and is not copied.
     fn split(&mut self) {
-        self.stats.interrupts += 1;
-        self.stats.thrashes += 1;
-        let samples = self.array.samples();
-        self.stats.discarded += self.array.slots().iter().map(|s| u64::from(s.total)).sum::<u64>();
         // More than every second sample took a slot: the part is far too large.
-        let by_four = samples < 2 * u64::from(self.array.replacements());
-        self.array.clear();
+        let by_four = self.array.samples() < 2 * u64::from(self.array.replacements());
+        self.throw_away();
         let mut parts = self.filters.partition.split(by_four).into_iter();
         if let Some(first) = parts.next() {
             parts.rev().for_each(|p| self.waiting.push_front(p));
@@ -201,8 +206,16 @@ impl SlotProfiler {
         self.start_turn();
     }
 
+    /// What the slots hold says little.
+    pub(super) fn throw_away(&mut self) {
+        self.stats.interrupts += 1;
+        self.stats.thrashes += 1;
+        self.stats.discarded += self.array.slots().iter().map(|s| u64::from(s.total)).sum::<u64>();
+        self.array.clear();
+    }
+
     /// Merges the slots into the table, masks what is known well enough, and starts clean (A.4, 5.1.4).
-    fn copy_out(&mut self, least: u16) {
+    pub(super) fn copy_out(&mut self, least: u16) {
         self.stats.interrupts += 1;
         let mut touched = Vec::new();
         for slot in self.array.slots().iter().filter(|s| s.total > 0) {

@@ -6,7 +6,8 @@ use sonde_event::{Catalog, Detail, Reader};
 use sonde_loops::{
     Calls, CompareConfig, Comparison, DaprofConfig, DaprofReader, ExactConfig, ExactReader, FrequentConfig,
     FrequentReader, LoopsProfile, ObserverProfile, ObserverReader, PartitionConfig, Reported, Rounding,
-    compare, daprof_reports, errors_to_observer, frequent_reports, observer_reports, partition,
+    compare, daprof_reports, errors_to_observer, frequent_reports, in_the_papers_terms, observer_reports,
+    partition,
 };
 use sonde_place::Places;
 use sonde_report::Namer;
@@ -103,9 +104,13 @@ impl Found {
         let c = compare(reports, &self.exact, config);
         let f = compare(reports, &self.exact, &fair(config));
         let (seen_average, seen_executions) = errors_to_observer(&f.rows, &self.observer);
+        let paper = in_the_papers_terms(reports, &self.observer, config);
         let maybe = |error: Option<f64>| error.map_or_else(|| "-".into(), |e| percent(1.0 - e));
         vec![
             name.into(),
+            maybe(paper.iterations_error),
+            maybe(paper.executions_error),
+            percent(1.0 - paper.time_error),
             maybe(c.average_error),
             maybe(c.executions_error),
             percent(1.0 - c.share_error),
@@ -160,6 +165,9 @@ fn summed_up(table: Table, found: &Found, config: &CompareConfig) -> Result<Tabl
     Ok(Table {
         columns: vec![
             "profiler",
+            "iterations paper %",
+            "executions paper %",
+            "time paper %",
             "iterations %",
             "executions %",
             "time %",
@@ -174,6 +182,8 @@ fn summed_up(table: Table, found: &Found, config: &CompareConfig) -> Result<Tabl
         ],
         rows: found.reports.iter().map(|(name, reports)| found.row(name, reports, config)).collect(),
         notes: vec![
+            "paper: in its own terms as far as they are told: each short backward branch is a loop, the truth is the last row within 10 bits, errors of executions and time are means over the ten".into(),
+            "the next three: against natural loops; executions as a sum over the ten".into(),
             "fair: without backward branches that close no natural loop, and averages above 1023, the most that DAProf can tell, as 1023".into(),
             "seen: fair, but against all backward branches without limits of hardware (the last row), not natural loops".into(),
             "executions: 100 % less the sum of differences of shares, so -100 % at the least".into(),
