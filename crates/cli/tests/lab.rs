@@ -91,6 +91,10 @@ fn loops_have_the_iterations_that_the_program_says() {
         (table.number(all, "iterations seen %"), table.number(all, "executions seen %")),
         (100.0, 100.0)
     );
+    assert_eq!(
+        ["iterations paper %", "executions paper %", "time paper %"].map(|column| table.number(all, column)),
+        [100.0; 3]
+    );
     assert_eq!(table.cell(table.row("frequent loops"), "iterations %"), "-");
 
     let rows = lab(&bench, &["loops", "--rows"], &["100"]);

@@ -61,7 +61,8 @@ pub fn table(args: &ValuesArgs) -> Result<Table> {
     if args.live {
         return live::table(&args.source, args.rounds);
     }
-    let mut race = Race::new(RaceConfig::default())?;
+    // No curves, which the table does not show: each point holds all estimates of all methods.
+    let mut race = Race::new(RaceConfig { stretch: u64::MAX, ..RaceConfig::default() })?;
     let fed = args.source.feed(Detail::Values, &mut race)?;
     let result = race.finish(fed.catalog());
     let loads = result.exact.totals.profiled;
