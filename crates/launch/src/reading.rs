@@ -19,9 +19,11 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire};
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel, sync_channel};
 use std::time::{Duration, Instant};
 
-/// Longest wait for a full buffer; who is being followed cannot wake the reader.
-const PATIENCE: Duration = Duration::from_millis(10);
-const PATIENCE_WITH_CHILDREN: Duration = Duration::from_millis(2);
+/// Shortest and longest wait for a full buffer, which wakes the reader; what has no such signal (descriptions, buffers of
+/// followed processes) is looked at more and more seldom while there is none.
+const SHORTEST: Duration = Duration::from_millis(2);
+const LONGEST: Duration = Duration::from_millis(100);
+const LONGEST_WITH_CHILDREN: Duration = Duration::from_millis(10);
 
 /// All that is read, and where it goes.
 pub(crate) struct Desk<'a> {
@@ -55,8 +57,10 @@ impl<'a> Desk<'a> {
 
     /// Reads until nobody can give orders any more.
     pub fn work(mut self, orders: &Orders<'a>) -> Desk<'a> {
+        let mut patience = SHORTEST;
         loop {
             let seen = self.study.shared.control().full_signal.load(Acquire);
+            let before = self.described();
             let busy = self.read();
             loop {
                 match orders.0.try_recv() {
@@ -65,8 +69,9 @@ impl<'a> Desk<'a> {
                     Err(TryRecvError::Disconnected) => return self,
                 }
             }
+            patience = if busy || self.described() != before { SHORTEST } else { patience * 2 };
             if !busy {
-                self.wait(seen);
+                patience = self.wait(seen, patience);
             }
         }
     }
@@ -88,14 +93,21 @@ impl<'a> Desk<'a> {
         busy
     }
 
-    /// Waits for a full buffer, an order, or a little while.
-    fn wait(&self, seen: u32) {
-        let patience = if self.children.is_empty() { PATIENCE } else { PATIENCE_WITH_CHILDREN };
-        let patience = self.study.watch.until_due(Instant::now()).min(patience);
-        let limit = libc::timespec { tv_sec: 0, tv_nsec: i64::from(patience.subsec_nanos()) };
+    /// Superblocks described so far.
+    fn described(&self) -> u64 {
+        let children = self.children.values().map(|child| child.study.descriptions());
+        self.study.descriptions() + children.sum::<u64>()
+    }
+
+    /// Waits for a full buffer, an order, or a little while; returns how long that is at most.
+    fn wait(&self, seen: u32, patience: Duration) -> Duration {
+        let patience = patience.min(if self.children.is_empty() { LONGEST } else { LONGEST_WITH_CHILDREN });
+        let limit = self.study.watch.until_due(Instant::now()).min(patience);
+        let limit = libc::timespec { tv_sec: 0, tv_nsec: i64::from(limit.subsec_nanos()) };
         let word = self.study.shared.control().full_signal.as_ptr();
         // SAFETY: the word and the time are valid; FUTEX_WAIT = 0 on shared memory.
         unsafe { libc::syscall(libc::SYS_futex, word, 0, seen, &raw const limit, 0, 0) };
+        patience
     }
 
     /// Looks at what is mapped in a process.

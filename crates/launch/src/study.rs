@@ -58,6 +58,11 @@ impl Study {
         busy
     }
 
+    /// Superblocks described so far.
+    pub fn descriptions(&self) -> u64 {
+        self.descriptions
+    }
+
     /// Reads what is there once nobody writes any more: also the buffers that threads were still filling.
     pub fn read_rest(&mut self, out: &mut Outlets<'_>) {
         while self.read_oldest(out) {}

@@ -1,8 +1,40 @@
 //! What the kernel tells about a thread in `/proc`: CPU time, signals that wait, seccomp, whether it runs.
 
-use std::fs::{self, File};
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
+
+/// The beginning of a file in `/proc`, in one system call: these are read at each trigger, and reading to the end, with a
+/// buffer that grows, takes five to ten.
+struct Beginning {
+    bytes: [u8; 4096],
+    len: usize,
+}
+
+impl Beginning {
+    fn of(path: &str) -> io::Result<Beginning> {
+        let mut bytes = [0; 4096];
+        let len = File::open(path)?.read(&mut bytes)?;
+        Ok(Beginning { bytes, len })
+    }
+
+    /// Names of programs can be anything; what is asked for here is not.
+    fn lines(&self) -> impl Iterator<Item = &str> {
+        let lines = self.bytes[..self.len].split(|b| *b == b'\n');
+        lines.filter_map(|line| std::str::from_utf8(line).ok())
+    }
+
+    /// The state that a `stat` file tells, behind the name.
+    fn state(&self) -> Option<u8> {
+        let text = &self.bytes[..self.len];
+        let end = text.windows(2).rposition(|pair| pair == b") ")?;
+        text.get(end + 2).copied()
+    }
+
+    fn field(&self, name: &str) -> Option<&str> {
+        self.lines().find_map(|line| line.strip_prefix(name)).map(str::trim)
+    }
+}
 
 /// Opens the file with the CPU time of a thread.
 pub fn open_cpu(pid: i32, tid: i32) -> io::Result<File> {
@@ -29,17 +61,13 @@ pub struct Status {
     pub ignores_trap: bool,
 }
 
-fn field<'t>(text: &'t str, name: &str) -> Option<&'t str> {
-    text.lines().find_map(|l| l.strip_prefix(name)).map(str::trim)
-}
-
 /// Asks for the status of a thread.
 pub fn status_of(pid: i32, tid: i32) -> Status {
-    let text = fs::read_to_string(format!("/proc/{pid}/task/{tid}/status")).unwrap_or_default();
-    let mask = |name: &str| field(&text, name).and_then(|v| u64::from_str_radix(v, 16).ok()).unwrap_or(0);
+    let Ok(text) = Beginning::of(&format!("/proc/{pid}/task/{tid}/status")) else { return Status::default() };
+    let mask = |name: &str| text.field(name).and_then(|v| u64::from_str_radix(v, 16).ok()).unwrap_or(0);
     let pending = mask("SigPnd:");
     Status {
-        seccomp: field(&text, "Seccomp:").and_then(|v| v.parse().ok()).unwrap_or(0),
+        seccomp: text.field("Seccomp:").and_then(|v| v.parse().ok()).unwrap_or(0),
         pending,
         deliverable: (pending | mask("ShdPnd:")) & !mask("SigBlk:"),
         ignores_trap: mask("SigIgn:") & 1 << (libc::SIGTRAP - 1) != 0,
@@ -48,19 +76,43 @@ pub fn status_of(pid: i32, tid: i32) -> Status {
 
 /// The process that a thread belongs to, and the parent of that.
 pub fn family_of(tid: i32) -> Option<(i32, i32)> {
-    let text = fs::read_to_string(format!("/proc/{tid}/status")).ok()?;
-    let number = |name: &str| field(&text, name).and_then(|v| v.parse().ok());
+    let text = Beginning::of(&format!("/proc/{tid}/status")).ok()?;
+    let number = |name: &str| text.field(name).and_then(|v| v.parse().ok());
     Some((number("Tgid:")?, number("PPid:")?))
 }
 
 /// Whether a thread is on a processor, or ready for one, rather than asleep in a system call.
 pub fn is_running(pid: i32, tid: i32) -> bool {
-    match fs::read_to_string(format!("/proc/{pid}/task/{tid}/syscall")) {
-        Ok(text) => text.starts_with("running"),
+    let file = |name: &str| Beginning::of(&format!("/proc/{pid}/task/{tid}/{name}"));
+    match file("syscall") {
+        Ok(text) => text.lines().next().is_some_and(|line| line.starts_with("running")),
         // Forbidden where tracing is; everybody may read the state.
-        Err(_) => {
-            let stat = fs::read_to_string(format!("/proc/{pid}/task/{tid}/stat")).unwrap_or_default();
-            stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('R'))
-        }
+        Err(_) => file("stat").is_ok_and(|stat| stat.state() == Some(b'R')),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_found_behind_any_name() {
+        let mut bytes = [0; 4096];
+        let text = b"Name:\tx\xff) S (y\nTgid:\t12\nPPid:\t7\nSigPnd:\t0000000000000010\n";
+        bytes[..text.len()].copy_from_slice(text);
+        let status = Beginning { bytes, len: text.len() };
+        assert_eq!((status.field("Tgid:"), status.field("SigPnd:")), (Some("12"), Some("0000000000000010")));
+        assert_eq!(status.field("Name:"), None);
+        let text = b"12 (x\xff) S (y) R 7 12";
+        bytes[..text.len()].copy_from_slice(text);
+        assert_eq!(Beginning { bytes, len: text.len() }.state(), Some(b'R'));
+    }
+
+    #[test]
+    fn a_thread_is_found() {
+        let pid = std::process::id() as i32;
+        assert_eq!(family_of(pid).map(|(process, _)| process), Some(pid));
+        assert!(cpu_ns(&open_cpu(pid, pid).unwrap()).is_some());
+        assert_eq!(family_of(i32::MAX - 7), None);
     }
 }
