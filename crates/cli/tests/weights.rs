@@ -41,7 +41,9 @@ fn beginnings_of_bursts_tell_what_waits() {
     let bench = Bench::new();
     let program = bench.compile("waits", WAITS, &["-O1", "-g"]);
     let command = ["run", "--quiet", "--period", "2ms", "-o", "p", program.to_str().unwrap(), "300000"];
-    let own = bench.sonde(&command).good().text();
+    let done = bench.sonde(&command).good();
+    assert!(done.err.is_empty(), "{}", done.err);
+    let own = done.text();
     let measured: f64 = own.split_whitespace().next().unwrap().parse().unwrap();
     let report = bench.sonde(&["report", "--json", "p"]).good();
     let report: Value = serde_json::from_slice(&report.out).unwrap();
@@ -62,6 +64,16 @@ fn beginnings_of_bursts_tell_what_waits() {
     assert!(inside < 0.5 * waits, "by instructions {inside}, by beginnings {waits}");
     assert_eq!(of("chase")["starts"]["differs"], true);
     assert!(bench.sonde(&["report", "p"]).good().text().contains("chase waits for memory"));
+    // The run itself says so, too.
+    let (_, run) = bench.report(&["--period", "2ms"], &[program.to_str().unwrap(), "150000"]);
+    assert!(
+        run["waiting"][0]["function"] == "chase" && run["waiting"].as_array().unwrap().len() == 1,
+        "{run}"
+    );
+    let waits = &run["waiting"][0];
+    assert!(number(&waits["share"]) > 2.0 * number(&waits["recorded_share"]), "{waits}");
+    let told = bench.sonde(&["run", "--period", "2ms", "--", program.to_str().unwrap(), "150000"]).good();
+    assert!(told.err.contains("chase waits for memory"), "{}", told.err);
 }
 
 /// The pace starts slow, so that the first phase has too few bursts: counted as equals they would say half of the truth.

@@ -13,6 +13,7 @@ use crate::view::Report;
 use sonde_symbol::shorten;
 use std::io::{self, Write};
 
+pub use lists::waits_in_words;
 pub use tree::write_hot;
 
 /// How to write.

@@ -151,6 +151,11 @@ pub fn hot(subject: &Subject<'_>, tree: &Ranges, symbols: &mut Symbols, options:
     ranges::view(subject, tree, &mut namer, options)
 }
 
+/// The functions that wait for memory or have slow instructions, as far as beginnings of bursts tell; without their lines.
+pub fn waiting(subject: &Subject<'_>, symbols: &mut Symbols) -> Vec<FunctionView> {
+    functions::waiting(subject, &mut Namer::new(symbols, subject.regions, subject.blocks))
+}
+
 fn share_of(subject: &Subject<'_>) -> &'static str {
     match subject.unit {
         sonde_summary::Unit::Events => "all instructions executed while recording",

@@ -185,6 +185,7 @@ fn conclude(
         missing: found.missing(),
         hot_threshold: args.hot,
         hot: [hot_code, hot_data],
+        waiting: found.waiting(),
         has_ranges: found.findings.is_some(),
         discarded: args.discard,
         has_data: found.has_data(),

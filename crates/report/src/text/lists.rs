@@ -69,25 +69,24 @@ pub fn functions(out: &mut impl Write, report: &Report, style: Style) -> io::Res
         writeln!(out, "  {}{bar}  {name}  {source}{inlined}", percent(row.share))?;
     }
     and_more(out, left_out)?;
-    shown.iter().try_for_each(|row| waiting(out, row, style))
+    for what in shown.iter().filter_map(waits_in_words) {
+        for line in wrap(&what, style.width.saturating_sub(2).max(40)) {
+            writeln!(out, "  {line}")?;
+        }
+    }
+    Ok(())
 }
 
 /// Says of a function that it waits, if that shows.
-fn waiting(out: &mut impl Write, row: &FunctionView, style: Style) -> io::Result<()> {
-    let Some(starts) = row.starts.filter(|starts| starts.differs && starts.share > row.share) else {
-        return Ok(());
-    };
-    let what = format!(
+pub fn waits_in_words(row: &FunctionView) -> Option<String> {
+    let starts = row.starts.filter(|_| row.waits())?;
+    Some(format!(
         "{} waits for memory or has slow instructions: {} of the bursts, by time, began in it, but it has {} of what they \
          recorded; the former is its share of time",
         sonde_symbol::shorten(&row.name, 40),
         percent(starts.share).trim(),
         percent(row.share).trim()
-    );
-    for line in wrap(&what, style.width.saturating_sub(2).max(40)) {
-        writeln!(out, "  {line}")?;
-    }
-    Ok(())
+    ))
 }
 
 /// What most of a function is, if there is room to say it.

@@ -108,8 +108,27 @@ fn source(name: CodeName) -> (Option<String>, Option<String>) {
     }
 }
 
+impl FunctionView {
+    /// Whether it waits for memory or has slow instructions, as far as chance can be ruled out.
+    pub fn waits(&self) -> bool {
+        self.starts.is_some_and(|starts| starts.differs && starts.share > self.share)
+    }
+}
+
+/// Those that wait, largest share of time first, without their lines, which take longest to find.
+pub fn waiting(subject: &Subject<'_>, namer: &mut Namer<'_>) -> Vec<FunctionView> {
+    let has_starts = subject.starts.is_some();
+    let mut rows = if has_starts { rows(subject, namer, false) } else { Vec::new() };
+    rows.retain(FunctionView::waits);
+    rows
+}
+
 /// All functions, largest share of time first.
 pub fn view(subject: &Subject<'_>, namer: &mut Namer<'_>) -> Vec<FunctionView> {
+    rows(subject, namer, true)
+}
+
+fn rows(subject: &Subject<'_>, namer: &mut Namer<'_>, has_lines: bool) -> Vec<FunctionView> {
     let all = all_code(subject).max(1);
     let starts = Starts::of(subject, namer);
     let mut by_function: BTreeMap<Function, (u64, u64, u64)> = BTreeMap::new();
@@ -132,7 +151,7 @@ pub fn view(subject: &Subject<'_>, namer: &mut Namer<'_>) -> Vec<FunctionView> {
     };
     let mut rows = Vec::new();
     for (function, (weight, lo, hi)) in by_function {
-        let (source, inlined) = source(namer.code(lo, hi, &[]));
+        let (source, inlined) = if has_lines { source(namer.code(lo, hi, &[])) } else { (None, None) };
         let row = row(weight);
         let starts = starts.as_ref().map(|starts| starts.row(&function, row.share, row.plus_minus));
         rows.push(FunctionView {

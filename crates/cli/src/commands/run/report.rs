@@ -63,6 +63,9 @@ pub fn write(
     if let Some(error) = &facts.error {
         tell("error", &format!("in the log: {error}"))?;
     }
+    for what in facts.waits.iter().take(3).filter_map(sonde_report::waits_in_words) {
+        tell("waits", &what)?;
+    }
     if let Some(output) = &facts.output {
         tell("profile", output)?;
     }
