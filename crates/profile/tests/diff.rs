@@ -216,3 +216,34 @@ fn a_change_is_told_with_the_shares_that_were_judged() {
     let (up, down): (Vec<&_>, Vec<&_>) = changes.iter().partition(|c| c.shares.apart() > 0.0);
     assert!(up.iter().any(|c| !c.is_rest) && down.iter().any(|c| c.is_rest), "{changes:x?}");
 }
+
+/// Functions of which only the beginnings of bursts changed: one waits for memory more often.
+#[test]
+fn functions_are_compared_by_where_bursts_began() {
+    let made = |seed: u64, first: u64| {
+        let mut made = sampled(seed, 1000, OLD);
+        let slot = made.summary.regions.all().iter().position(|r| r.name == PROGRAM).unwrap() as u16;
+        let start = |offset, count| sonde_starts::Start {
+            pc: Place::new(slot, offset).0,
+            sum: sonde_starts::Sum { count, weight: 10 * count },
+        };
+        let starts =
+            vec![start(0x1004, first / 2), start(0x1010, first - first / 2), start(0x1404, 1000 - first)];
+        made.starts = Some(sonde_starts::StartsProfile { starts, ..Default::default() });
+        assert_eq!(made.check(), Ok(()));
+        made
+    };
+    let compared = |a: &Profile, b: &Profile| {
+        let pair = Pair::new(a, b, DiffOptions::default()).unwrap();
+        pair.named_starts(&mut |profile, at| function(profile, at)).unwrap()
+    };
+    let (old, new) = (made(1, 300), made(2, 700));
+    let (changes, count) = compared(&old, &new);
+    assert_eq!((changes.len(), count), (2, 2), "{changes:?}");
+    let first = changes.iter().find(|c| c.name == "program:1000").unwrap();
+    assert!((first.shares.before.lower - 0.3).abs() < 1e-9 && (first.shares.apart() - 0.4).abs() < 1e-9);
+    assert!(compared(&old, &made(3, 320)).0.is_empty(), "within chance");
+    let without = Profile { starts: None, ..sampled(1, 1000, OLD) };
+    let pair = Pair::new(&old, &without, DiffOptions::default()).unwrap();
+    assert!(pair.named_starts(&mut |profile, at| function(profile, at)).is_none());
+}

@@ -1,8 +1,10 @@
 //! Code compared by name: what is left when a module was built anew and its offsets mean something else.
 
+use super::noise::Noise;
 use super::{DiffOptions, Pair, Share, Shares};
 use crate::profile::Profile;
 use sonde_rap::Snapshot;
+use sonde_starts::StartsProfile;
 use sonde_summary::{Kind, Trees};
 use std::collections::BTreeMap;
 
@@ -43,10 +45,39 @@ impl Pair<'_> {
         for (key, share) in shares(after, |place| name(self.after, place)) {
             all.entry(key).or_default().1 = share;
         }
+        let noise = |compared| self.noise(kind, compared);
+        self.judged(all, noise)
+    }
+
+    /// The same by where bursts began, if both profiles tell: also time in which a function waited for memory.
+    pub fn named_starts(&self, name: &mut Namer<'_>) -> Option<(Vec<Named>, usize)> {
+        let (before, after) = (self.before.starts.as_ref()?, self.after.starts.as_ref()?);
+        let mut all: BTreeMap<String, (Share, Share)> = BTreeMap::new();
+        for (key, share) in begun(before, |place| name(self.before, place)) {
+            all.entry(key).or_default().0 = share;
+        }
+        for (key, share) in begun(after, |place| name(self.after, place)) {
+            all.entry(key).or_default().1 = share;
+        }
+        let bursts = |starts: &StartsProfile| starts.all().count as f64;
+        // Beside all kinds of trees.
+        let lists = self.before.summary.ranges.len() + 1;
+        let noise = |compared: usize| {
+            let compared = compared.max(1) * lists;
+            Noise::new(bursts(before), bursts(after), compared, self.options.confidence)
+        };
+        Some(self.judged(all, noise))
+    }
+
+    fn judged(
+        &self,
+        mut all: BTreeMap<String, (Share, Share)>,
+        noise: impl FnOnce(usize) -> Noise,
+    ) -> (Vec<Named>, usize) {
         let hot = |(a, b): &(Share, Share)| a.upper.max(b.upper) >= self.options.hot;
         all.retain(|_, shares| hot(shares));
-        let noise = self.noise(kind, all.len());
         let compared = all.len();
+        let noise = noise(compared);
         let shares = all.into_iter().map(|(name, (before, after))| Named {
             name,
             shares: Shares { before, after, noise: noise.of(before.upper, after.upper) },
@@ -60,6 +91,19 @@ impl Pair<'_> {
         let options: &DiffOptions = &self.options;
         shares.is_change(options)
     }
+}
+
+/// Shares of the beginnings of bursts by name; those without a name are in none.
+fn begun(starts: &StartsProfile, mut name: impl FnMut(u64) -> Option<Stretch>) -> BTreeMap<String, Share> {
+    let whole = starts.all().weight.max(1) as f64;
+    let mut shares: BTreeMap<String, Share> = BTreeMap::new();
+    for start in &starts.starts {
+        let Some(found) = name(start.pc) else { continue };
+        let share = shares.entry(found.name).or_default();
+        share.lower += start.sum.weight as f64 / whole;
+        share.upper = share.lower;
+    }
+    shares
 }
 
 fn code(profile: &Profile) -> Option<&Snapshot<u64>> {

@@ -13,6 +13,8 @@ pub struct Functions {
     pub changes: Vec<Named>,
     /// Functions compared.
     pub compared: usize,
+    /// The same by where bursts began, where both profiles tell.
+    pub begun: Option<(Vec<Named>, usize)>,
     /// Modules whose functions could be named on one side only, and which side that was not.
     pub nameless: BTreeMap<String, &'static str>,
 }
@@ -21,15 +23,19 @@ pub struct Functions {
 pub fn compare(pair: &Pair<'_>, symbols: &mut Symbols) -> Functions {
     let mut seen = Seen::default();
     let before = pair.profiles().0;
-    let (mut changes, compared) = pair.named(&mut |profile, at| {
+    let mut name = |profile: &Profile, at: u64| {
         let side = usize::from(!std::ptr::eq(profile, before));
         let (module, found) = stretch(profile, Place(at), symbols)?;
         seen.note(side, module, found.is_some());
         found
-    });
+    };
+    let (mut changes, compared) = pair.named(&mut name);
+    let mut begun = pair.named_starts(&mut name);
     let nameless = seen.nameless();
-    changes.retain(|change| !nameless.keys().any(|module| change.name.ends_with(&of(module))));
-    Functions { changes, compared, nameless }
+    let is_named = |change: &Named| !nameless.keys().any(|module| change.name.ends_with(&of(module)));
+    changes.retain(is_named);
+    begun.iter_mut().for_each(|(changes, _)| changes.retain(is_named));
+    Functions { changes, compared, begun, nameless }
 }
 
 /// Modules that had places on each side, and those of which some were named.
