@@ -218,7 +218,7 @@ impl<C: Code> Core<C> {
     }
 
     /// Adds to a slot that is a count, if the range may hold that much. Single values may hold anything.
-    fn fill(&mut self, at: Place, level: u32, slot: u32, weight: u64) -> bool {
+    pub fn fill(&mut self, at: Place, level: u32, slot: u32, weight: u64) -> bool {
         let wide = self.wide(at);
         let in_slot = u64::from(slot).saturating_add(weight);
         let total = wide.saturating_add(in_slot);
@@ -238,7 +238,7 @@ impl<C: Code> Core<C> {
 
     /// Puts a new node below a slot that may not take `weight`. A weight above the threshold fits no range but its
     /// single value, so the node for that value comes at once, without the levels between.
-    fn split(&mut self, at: Place, level: u32, code: C, weight: u64) -> Option<(Place, u32)> {
+    pub fn split(&mut self, at: Place, level: u32, code: C, weight: u64) -> Option<(Place, u32)> {
         let below = if weight > self.threshold { 0 } else { level - 1 };
         let Some(node) = self.take_node(below, code) else {
             let total = u64::from(self.slot(at)) + self.wide(at);
@@ -250,7 +250,7 @@ impl<C: Code> Core<C> {
     }
 
     /// Descends one edge, or stays on it when `code` falls beside the node and the edge may hold `weight`.
-    fn follow(&mut self, at: Place, slot: u32, code: C, weight: u64) -> Option<(Place, u32)> {
+    pub fn follow(&mut self, at: Place, slot: u32, code: C, weight: u64) -> Option<(Place, u32)> {
         let (node, level) = (index_of(slot), level_of(slot));
         let bits = self.node_bits(level, node);
         let difference = code.xor(self.node_start(node)).shr(bits);

@@ -9,7 +9,7 @@ use std::hint::select_unpredictable;
 
 use super::arena::{Head, Line};
 use super::core::Core;
-use super::slot::{TOP, index_of, is_reference, level_of, reference};
+use super::slot::{ROOT, TOP, index_of, is_reference, level_of, reference};
 use crate::code::Code;
 use crate::key::Key;
 
@@ -21,8 +21,12 @@ const NONE: u32 = u32::MAX;
 /// Bits that a line consumes: trees of another shape have no fingers.
 const STEP: u32 = 4;
 
-/// Fingers that hit less than one time in so many are left alone for a while.
-const WORTH: usize = 3;
+/// Costs in cycles, roughly; only their proportions matter. A look for a finger and the step from it, each further slot visited,
+/// and what a miss costs besides its descent.
+const LOOK: usize = 8;
+const VISIT: usize = 5;
+const MISS: usize = 20;
+
 /// Blocks that are let pass then, at first, and at most: each time it is twice as many.
 const PAUSE: u32 = 16;
 const LONGEST: u32 = 1024;
@@ -62,11 +66,17 @@ impl<K: Key> Fingers<K> {
         self.pause == 0 && !self.table.is_empty()
     }
 
-    /// Of a block so many were counted.
-    pub fn learn(&mut self, all: usize, counted: usize) {
+    /// Of a block `missed` had to descend, for which they visited so many slots. Judges whether descents would have been
+    /// cheaper for all, as the same streams always have it: by slots, not by the clock.
+    pub fn learn(&mut self, all: usize, missed: usize, visits: usize) {
         if self.trial > 0 {
             self.trial -= 1;
-        } else if counted * WORTH < all {
+            return;
+        }
+        let by_fingers = all * LOOK + missed * MISS + visits * VISIT;
+        // Where nothing missed, there is nothing to tell what a descent takes, nor a reason to change.
+        let by_descents = all * VISIT * visits / missed.max(1);
+        if missed > 0 && by_fingers > by_descents {
             self.pause = self.next_pause;
             self.next_pause = (self.next_pause * 2).min(LONGEST);
         } else {
@@ -184,34 +194,34 @@ fn count_exact<K: Key>(
 }
 
 impl<C: Code> Core<C> {
-    /// The finger for a code: the last line on its way that holds all of its neighbourhood of `near` bits; for 0, its slot.
-    pub fn finger(&self, code: C, near: u32) -> Option<u32> {
-        let (mut at, _) = self.start(code);
-        let mut found = None;
+    /// Counts an event as [`Core::insert`] does. The slots visited, and the finger for it: the last line on its way that
+    /// holds all of its neighbourhood of `near` bits; for 0, its slot.
+    pub fn insert_pointing(&mut self, code: C, weight: u64, near: u32) -> (usize, Option<u32>) {
+        let (mut at, mut level) = self.start(code);
+        let (mut visits, mut found) = (1, None);
         loop {
             let slot = self.slot(at);
-            if !is_reference(slot) {
-                return if near == 0 { exact(at.node, at.digit) } else { found };
+            let next = if is_reference(slot) {
+                self.follow(at, slot, code, weight)
+            } else if self.fill(at, level, slot, weight) {
+                let finger = if near == 0 { exact(at.node, at.digit) } else { found };
+                return (visits, finger);
+            } else {
+                self.split(at, level, code, weight)
+            };
+            let Some((place, below)) = next else { return (visits, if near == 0 { None } else { found }) };
+            (at, level) = (place, below);
+            visits += 1;
+            if at.node != TOP && at.node != ROOT && self.node_bits(level, at.node) >= near {
+                found = Some(reference(level, at.node));
             }
-            let (node, level) = (index_of(slot), level_of(slot));
-            let bits = self.node_bits(level, node);
-            if code.xor(self.node_start(node)).shr(bits) != C::ZERO {
-                return if near == 0 { None } else { found };
-            }
-            if node != TOP {
-                if bits < near {
-                    return found;
-                }
-                found = Some(reference(level, node));
-            }
-            at = self.place(node, level, code);
         }
     }
 }
 
 /// A slot of a line: the number of the line must leave room for the digit.
 fn exact(node: u32, digit: u32) -> Option<u32> {
-    (node < NONE >> STEP).then_some(node << STEP | digit)
+    (node != TOP && node < NONE >> STEP).then_some(node << STEP | digit)
 }
 
 #[cfg(test)]

@@ -173,13 +173,15 @@ impl<K: Key> Tree<K> {
     fn count_by_fingers(&mut self, block: &[(K, u64)]) {
         let mut missed = std::mem::take(&mut self.displaced);
         self.fingers.count(block, &mut self.core, &mut missed);
-        self.fingers.learn(block.len(), block.len() - missed.len());
-        self.count_entries(&missed);
-        for (key, _) in &missed {
-            if let Some(at) = self.core.finger(key.encode(), K::NEAR_BITS) {
-                self.fingers.put(*key, at);
+        let mut visits = 0;
+        for &(key, weight) in missed.iter().filter(|entry| entry.1 > 0) {
+            let (slots, finger) = self.core.insert_pointing(key.encode(), weight, K::NEAR_BITS);
+            visits += slots;
+            if let Some(at) = finger {
+                self.fingers.put(key, at);
             }
         }
+        self.fingers.learn(block.len(), missed.len(), visits);
         self.displaced = missed;
     }
 
