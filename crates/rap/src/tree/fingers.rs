@@ -125,9 +125,9 @@ fn place<K: Key>(key: K) -> usize {
 
 /// Adds to a slot if that is a count and stays within `limit`. References are above every limit.
 #[inline(always)]
-fn raise(counter: &mut u32, weight: u64, limit: u32, hit: bool) -> bool {
+fn raise(counter: &mut u32, weight: u64, limit: u32) -> bool {
     let light = weight >> 32 == 0;
-    let fits = (u64::from(*counter) + (weight & u64::from(u32::MAX)) <= u64::from(limit)) & light & hit;
+    let fits = (u64::from(*counter) + (weight & u64::from(u32::MAX)) <= u64::from(limit)) & light;
     // A mask: written as a choice it is compiled to a branch.
     *counter += weight as u32 & u32::from(fits).wrapping_neg();
     fits
@@ -139,6 +139,10 @@ fn miss<K: Key>(missed: &mut Vec<(K, u64)>, entry: (K, u64)) {
     missed.push(entry);
 }
 
+/// Entries that are looked at together: for all of them one table is read after the other, so that the processor waits for
+/// many lines at once.
+const TOGETHER: usize = 32;
+
 /// By lines that hold a neighbourhood, and one line further down. Misses are rare, or nobody would be here.
 #[inline(never)]
 fn count_near<K: Key>(
@@ -149,26 +153,31 @@ fn count_near<K: Key>(
     limit: u32,
     missed: &mut Vec<(K, u64)>,
 ) {
-    let heads = &mut heads[..lines.len()];
-    for &(key, weight) in entries {
-        let near = key.neighbourhood();
-        let (of, finger) = table[place(near) & ((1 << NEAR) - 1)];
-        let code = key.encode();
-        let mut counted = false;
-        if let Some(Line(line)) = lines.get(index_of(finger) as usize) {
-            let slot = line[code.shr_within(level_of(finger) * STEP).low() as usize & 15];
-            let last = select_unpredictable(is_reference(slot), slot, finger);
-            let (node, level) = (index_of(last) as usize, level_of(last));
-            if let (Some(Line(line)), Some(head)) = (lines.get_mut(node), heads.get_mut(node)) {
-                let digit = code.xor(head.start).shr_within(level * STEP);
-                let inside = digit < K::Code::from_low(1 << STEP);
-                let counter = &mut line[digit.low() as usize & 15];
-                let counter = select_unpredictable(inside, counter, &mut head.parked);
-                counted = raise(counter, weight, limit, of == near);
+    let mut at = [NONE; TOGETHER];
+    for entries in entries.chunks(TOGETHER) {
+        for (at, &(key, _)) in at.iter_mut().zip(entries) {
+            let near = key.neighbourhood();
+            let (of, finger) = table[place(near) & ((1 << NEAR) - 1)];
+            *at = select_unpredictable(of == near, finger, NONE);
+        }
+        for (at, &(key, _)) in at.iter_mut().zip(entries) {
+            if let Some(Line(line)) = lines.get(index_of(*at) as usize) {
+                let slot = line[key.encode().shr_within(level_of(*at) * STEP).low() as usize & 15];
+                *at = select_unpredictable(is_reference(slot), slot, *at);
             }
         }
-        if !counted {
-            miss(missed, (key, weight));
+        for (at, &(key, weight)) in at.iter().zip(entries) {
+            let node = index_of(*at) as usize;
+            let mut counted = false;
+            if let (Some(Line(line)), Some(head)) = (lines.get_mut(node), heads.get_mut(node)) {
+                let digit = key.encode().xor(head.start).shr_within(level_of(*at) * STEP);
+                let inside = digit < K::Code::from_low(1 << STEP);
+                let counter = &mut line[digit.low() as usize & 15];
+                counted = raise(select_unpredictable(inside, counter, &mut head.parked), weight, limit);
+            }
+            if !counted {
+                miss(missed, (key, weight));
+            }
         }
     }
 }
@@ -182,13 +191,17 @@ fn count_exact<K: Key>(
     limit: u32,
     missed: &mut Vec<(K, u64)>,
 ) {
-    for &(key, weight) in entries {
-        let (of, finger) = table[place(key) & ((1 << EXACT) - 1)];
-        let line = lines.get_mut((finger >> STEP) as usize);
-        let raised =
-            line.is_some_and(|Line(line)| raise(&mut line[finger as usize & 15], weight, limit, of == key));
-        if !raised {
-            miss(missed, (key, weight));
+    let mut at = [NONE; TOGETHER];
+    for entries in entries.chunks(TOGETHER) {
+        for (at, &(key, _)) in at.iter_mut().zip(entries) {
+            let (of, finger) = table[place(key) & ((1 << EXACT) - 1)];
+            *at = select_unpredictable(of == key, finger, NONE);
+        }
+        for (at, &(key, weight)) in at.iter().zip(entries) {
+            let line = lines.get_mut((*at >> STEP) as usize);
+            if !line.is_some_and(|Line(line)| raise(&mut line[*at as usize & 15], weight, limit)) {
+                miss(missed, (key, weight));
+            }
         }
     }
 }
