@@ -9,6 +9,7 @@
 //! average absolute difference", so here it is a mean, too; [`crate::compare`] has the sum.
 
 use crate::compare::{CompareConfig, Reported, observer_reports};
+use crate::daprof::MAX_CURRENT;
 use crate::observer::ObserverProfile;
 
 /// Errors over a profiler's hottest loops; 0 is perfect.
@@ -44,6 +45,8 @@ pub fn in_the_papers_terms(
     let pair = |reported: Reported| {
         let seen = observer.get(reported.branch).copied().unwrap_or_default();
         let share = actual.iter().find(|a| a.branch == reported.branch).map_or(0.0, |a| a.share);
+        let reported =
+            Reported { average: reported.average.map(|a| a.min(f64::from(MAX_CURRENT))), ..reported };
         Pair { reported, executions: seen.executions as f64, average: seen.average_in_ten_bits(), share }
     };
     let pairs: Vec<Pair> = reports.into_iter().map(pair).collect();
@@ -113,6 +116,8 @@ mod tests {
         let got = in_the_papers_terms(&reports, &observer(), &config);
         assert_eq!((got.iterations_error, got.executions_error), (Some(0.0), Some(0.0)));
         assert!(got.time_error < 1e-12);
+        let more = [reported(0x300, 1.0, 2000.0, 0.5)];
+        assert_eq!(in_the_papers_terms(&more, &observer(), &config).iterations_error, Some(0.0));
     }
 
     #[test]
