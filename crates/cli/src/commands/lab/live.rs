@@ -222,7 +222,7 @@ pub fn table(args: &Args, rounds: usize) -> Result<Table> {
             program.args[0].to_string_lossy()
         ),
         paper: vec!["all overheads below 2 % with a co-processor that the slots run in".into()],
-        columns: ["", "recorded %"].into_iter().chain(MODES.map(|(_, name)| name)).collect(),
+        columns: ["part", "recorded %"].into_iter().chain(MODES.map(|(_, name)| name)).collect(),
         rows: (0..PARTS).map(part).chain([last.collect()]).collect(),
         notes: vec![
             format!(
