@@ -12,10 +12,16 @@ use sonde_wire::unwatched::WORDS;
 /// most; with ten in place of two, superblocks were translated again for one load after the other.
 const SPARE: u64 = 2;
 
+/// Each publication waits for this many times as many recorded loads as the one before, so that their number grows with the
+/// logarithm of the run. A compiler, in which new code comes up all the time, got 155 of them in 300 million loads, and
+/// was 83 times slower for making copies.
+const PATIENCE: f64 = 1.5;
+
 /// What the source was told last, and what came of it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Publication {
-    /// Loads recorded between two publications, at least.
+    /// Loads recorded before the first publication, at least, and between the last one and the next.
+    first: u64,
     least: u64,
     /// Hash function and bits of the table that was published.
     function: u8,
@@ -29,7 +35,7 @@ pub(crate) struct Publication {
 impl Publication {
     /// Nothing was published yet: everything is recorded.
     pub fn new(least: u64) -> Publication {
-        Publication { least, ..Publication::default() }
+        Publication { first: least, least, ..Publication::default() }
     }
 
     /// A pass with so many recorded loads, so many of which are masked.
@@ -51,7 +57,11 @@ impl Publication {
             return None;
         }
         let (function, masked) = (table.function(), table.count());
-        *self = Publication { function, masked, times: self.times + 1, ..Publication::new(self.least) };
+        // After unmasking, which is ever more seldom, it begins anew: everything is recorded then.
+        let unmasked = self.masked > 0 && self.function != function;
+        let least = if unmasked { self.first } else { (self.least as f64 * PATIENCE) as u64 };
+        *self =
+            Publication { function, masked, times: self.times + 1, least, ..Publication::new(self.first) };
         Some(Unwatched { function, bits: table.bits() })
     }
 
@@ -85,14 +95,28 @@ mod tests {
         table.set(0x40_1004);
         assert!(published.next(&table).is_some());
         table.set(0x40_1008);
-        published.pass(LEAST - 1, LEAST - 1);
-        assert_eq!(published.next(&table), None, "too early");
+        published.pass(2 * LEAST, 2 * LEAST);
+        assert_eq!(published.next(&table), None, "too early: 2.25 times as many by now");
         published.pass(1000 * LEAST, 0);
         assert_eq!(published.next(&table), None, "nearly all that is recorded is wanted");
         table.clear();
         assert!(published.next(&table).unwrap().bits.iter().all(|word| *word == 0));
+        assert_eq!(published.least, LEAST, "as at first");
         assert_eq!(published.next(&table), None);
         assert_eq!(published.times(), 3);
+    }
+
+    #[test]
+    fn publications_grow_with_the_logarithm_of_the_run() {
+        let mut table = BitTable::new(LOG2_BITS).unwrap();
+        let mut published = Publication::new(LEAST);
+        for i in 0..1_000_000u64 {
+            table.set(0x40_1000 + 4 * i);
+            published.pass(100, 100);
+            published.next(&table);
+        }
+        // 1.5^28 is 100,000 times the first wait.
+        assert!((20..=28).contains(&published.times()), "{}", published.times());
     }
 
     #[test]
