@@ -11,7 +11,7 @@ pub struct Bursts {
     pub count: u64,
     /// Those of them that recorded no instruction.
     pub empty: u64,
-    /// Those of them with more references than are kept at once: of their references a random part was taken, each
+    /// Those of them with more passes than are kept at once: the references of a random part of them were taken, each
     /// weighing accordingly more. Code and edges are counted in full.
     pub thinned: u64,
     /// Picoseconds of CPU time that the bursts stand for; 0 if events count as they are.
