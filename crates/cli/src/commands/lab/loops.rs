@@ -182,7 +182,7 @@ fn summed_up(table: Table, found: &Found, config: &CompareConfig) -> Result<Tabl
         ],
         rows: found.reports.iter().map(|(name, reports)| found.row(name, reports, config)).collect(),
         notes: vec![
-            "paper: in its own terms as far as they are told: each short backward branch is a loop, the truth is the last row within 10 bits, errors of executions and time are means over the ten".into(),
+            "columns with paper: in its own terms as far as they are told: each short backward branch is a loop, the truth is the last row within 10 bits, errors of executions and time are means over the ten".into(),
             "the next three: against natural loops; executions as a sum over the ten".into(),
             "fair: without backward branches that close no natural loop, and averages above 1023, the most that DAProf can tell, as 1023".into(),
             "seen: fair, but against all backward branches without limits of hardware (the last row), not natural loops".into(),
