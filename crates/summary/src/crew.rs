@@ -12,17 +12,18 @@ use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::{Builder, JoinHandle};
 
-/// What the reading of the stream costs, in the terms of [`cost`].
-const READING: u32 = 16;
+/// What the reading of the stream costs with the keys of all kinds, in the terms of [`cost`].
+const READING: u32 = 10;
 
 /// What a tree costs per reference, roughly, in nanoseconds.
 fn cost(kind: Kind) -> u32 {
     match kind {
-        Kind::Code | Kind::Edges => 1,
-        Kind::CodeData => 18,
-        Kind::LoadAddresses | Kind::LoadValues | Kind::Dl1MissValues => 5,
-        Kind::StoreAddresses | Kind::NarrowPcs | Kind::ZeroLoads => 3,
-        Kind::Dl2MissValues => 1,
+        // With the cache model.
+        Kind::Dl1MissValues => 12,
+        Kind::CodeData => 8,
+        Kind::LoadAddresses => 5,
+        Kind::LoadValues => 4,
+        _ => 1,
     }
 }
 
