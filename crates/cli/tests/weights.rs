@@ -9,6 +9,7 @@ use sonde::Bench;
 
 const WAITS: &str = include_str!("programs/waits.c");
 const TWO_LOOPS: &str = include_str!("programs/two_loops.c");
+const ALARM: &str = include_str!("programs/alarm.c");
 const PHASES: &str = include_str!("programs/phases.c");
 
 fn share(report: &Value, function: &str) -> f64 {
@@ -88,4 +89,15 @@ fn phases_have_their_shares_however_the_pace_adapts() {
     let truth: f64 = printed.split_whitespace().next().unwrap().parse().unwrap();
     let seen = share(&report, "memory_phase");
     assert!((seen - truth).abs() < 0.06, "{seen}, not {truth}: {report}");
+}
+
+/// A thread that Sonde stops must not stand at the beginning of a handler more often than the handler takes time.
+#[test]
+fn handlers_have_no_more_than_their_share() {
+    let bench = Bench::new();
+    let program = bench.compile("alarm", ALARM, &["-O1", "-g"]);
+    let (_, report) = bench.report(&["--period", "2ms", "--hot", "1%"], &[program.to_str().unwrap()]);
+    assert!(report["bursts"].as_u64() > Some(50), "{report}");
+    let (work, handler) = (share(&report, "spin"), share(&report, "handler"));
+    assert!(work > 0.95 && handler < 0.04, "{work} {handler}: {report}");
 }

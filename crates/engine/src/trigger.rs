@@ -221,7 +221,11 @@ impl Engine {
         if !self.prepare_log(thread, self.is_resident()) {
             return Err(Counter::SkippedBuffers);
         }
-        self.check_code(pc)?;
+        if let Err(reason) = self.check_code(pc) {
+            // The time up to here was spent in code that is never recorded: no burst stands for it.
+            thread.began_cpu = self.cpu_clock();
+            return Err(reason);
+        }
         let now = self.control().burst_checks_now.load(Relaxed);
         thread.checks = if now == 0 { self.control().config.burst_checks } else { now }.max(1);
         thread.version = RECORDING;
@@ -234,8 +238,14 @@ impl Engine {
         }
         // What a burst stands for goes with it: whoever reads does so later, when the pace may be another one. It is the time
         // since the last one of this thread, which can be many times what was asked for: triggers are as coarse as the
-        // kernel's tick, and Sonde may be busy with what was recorded.
-        let pace = self.control().period_now.load(Relaxed);
+        // kernel's tick, and on a busy machine Sonde comes late. The signals of other triggers do not, unless their pace
+        // changes, and count user time only, which this clock does not.
+        let config = &self.control().config;
+        let by_sonde = config.policy == policy::BURSTS && config.trigger == trigger::STOPS;
+        let pace = match self.control().period_now.load(Relaxed) {
+            0 if by_sonde => config.period_ns,
+            now => now,
+        };
         if pace != 0 {
             let since = thread.began_cpu.wrapping_sub(before);
             self.mark(thread, Kind::Pace, &[if before != 0 { since } else { pace }], self.is_resident());

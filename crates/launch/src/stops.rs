@@ -33,6 +33,23 @@ struct Covered {
     cpu: File,
     due_ns: u64,
     asked: bool,
+    /// CPU time that it had used when it last went on with a signal.
+    signalled_ns: u64,
+    /// Signals that came while it was due.
+    spared: u8,
+}
+
+/// CPU time in which a thread that goes on with a signal is through with the beginning of its handler.
+const HANDLER_NS: u64 = 20_000;
+/// After so many signals a thread is stopped at the beginning of a handler, rather than not at all.
+const MOST_SPARED: u8 = 8;
+
+impl Covered {
+    /// Whether it has just gone on with a signal: it would stop at the beginning of the handler, and handlers would seem to
+    /// take more time than they do.
+    fn is_to_be_spared(&self, cpu: u64) -> bool {
+        self.spared < MOST_SPARED && cpu < self.signalled_ns.saturating_add(HANDLER_NS)
+    }
 }
 
 /// What of ours is in a process.
@@ -155,7 +172,8 @@ impl Stops {
         match open_cpu(pid, tid) {
             Ok(cpu) => {
                 let due_ns = cpu_ns(&cpu).unwrap_or(0) + gap;
-                self.threads.insert(tid, Covered { pid, cpu, due_ns, asked: false });
+                self.threads
+                    .insert(tid, Covered { pid, cpu, due_ns, asked: false, signalled_ns: 0, spared: 0 });
                 self.next_look = Instant::now();
             }
             // A thread that is gone already is nothing to report.
@@ -342,6 +360,10 @@ impl Stops {
                 next = next.min(Duration::from_nanos(thread.due_ns - cpu).max(SHORTEST));
                 continue;
             }
+            if thread.is_to_be_spared(cpu) {
+                next = next.min(SHORTEST);
+                continue;
+            }
             // A thread that sleeps in a system call is left alone: some calls fail with EINTR when they are interrupted.
             if is_running(thread.pid, *tid) && ptrace(libc::PTRACE_INTERRUPT, *tid, 0, 0).is_ok() {
                 let gap = self.gaps.next();
@@ -371,7 +393,7 @@ impl Stops {
                     self.cover(pid, tid, gap);
                 }
                 Some(thread) if thread.asked => {
-                    thread.asked = false;
+                    (thread.asked, thread.spared) = (false, 0);
                     if self.answered(pid, tid, shared) {
                         return Some(News::Due(pid, tid));
                     }
@@ -379,14 +401,29 @@ impl Stops {
                 Some(_) => {}
             }
         }
-        // The kernel forgets a request to stop when another report (of a fork, say) comes first: ask again, or the thread
-        // would count as asked for ever.
-        if event != EVENT_STOP && self.threads.get(&tid).is_some_and(|thread| thread.asked) {
-            let _ = ptrace(libc::PTRACE_INTERRUPT, tid, 0, 0);
+        if event != EVENT_STOP {
+            self.ask_again(tid, event == 0);
         }
         let deliver = if event == 0 { signal } else { 0 };
         let _ = ptrace(libc::PTRACE_CONT, tid, 0, deliver as usize);
         None
+    }
+
+    /// The kernel forgets a request to stop when another report (of a fork, say) comes first: it has to be made again, or
+    /// the thread would count as asked for ever. Behind a signal not at once.
+    fn ask_again(&mut self, tid: i32, is_signal: bool) {
+        let Some(thread) = self.threads.get_mut(&tid) else { return };
+        if let Some(cpu) = cpu_ns(&thread.cpu).filter(|_| is_signal) {
+            thread.signalled_ns = cpu;
+            thread.spared += u8::from(thread.spared < MOST_SPARED && (thread.asked || cpu >= thread.due_ns));
+            if thread.asked && thread.spared < MOST_SPARED {
+                (thread.asked, thread.due_ns) = (false, cpu);
+                self.next_look = self.next_look.min(Instant::now() + SHORTEST);
+            }
+        }
+        if thread.asked {
+            let _ = ptrace(libc::PTRACE_INTERRUPT, tid, 0, 0);
+        }
     }
 
     /// A thread that was asked stands still: begins a burst, or says that the process needs a probe first.

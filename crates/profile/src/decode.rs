@@ -292,6 +292,7 @@ fn bursts(bursts: &wire::Bursts) -> Bursts {
         time: bursts.time,
         empty_time: bursts.empty_time,
         undivided: bursts.undivided,
+        squares: bursts.squares,
     }
 }
 

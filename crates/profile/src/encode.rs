@@ -154,6 +154,7 @@ fn bursts(bursts: &Bursts) -> wire::Bursts {
         time: bursts.time,
         empty_time: bursts.empty_time,
         undivided: bursts.undivided,
+        squares: bursts.squares,
     }
 }
 

@@ -15,15 +15,17 @@ pub fn half_width(share: f64, unit: Unit, bursts: &Bursts) -> f64 {
     if unit == Unit::Events {
         return 0.0;
     }
-    let n = (bursts.count - bursts.empty.min(bursts.count)) as f64 + 4.0;
+    let n = bursts.effective() + 4.0;
     let p = (share.clamp(0.0, 1.0) * (n - 4.0) + 2.0) / n;
     Z * (p * (1.0 - p) / n).sqrt()
 }
 
 /// The same for a share of so many events: where they are fewer than bursts, not every burst can have told of them.
 pub fn half_width_of(share: f64, unit: Unit, bursts: &Bursts, events: u64) -> f64 {
-    let seen = bursts.count.saturating_sub(bursts.empty);
-    half_width(share, unit, &Bursts { count: seen.min(events), empty: 0, ..*bursts })
+    if bursts.effective() <= events as f64 {
+        return half_width(share, unit, bursts);
+    }
+    half_width(share, unit, &Bursts { count: events, ..Bursts::default() })
 }
 
 #[cfg(test)]
@@ -45,6 +47,23 @@ mod tests {
             of(1_000_000) == at(100) && of(10) == at(10),
             "events, not bursts, are what there is little of"
         );
+    }
+
+    #[test]
+    fn bursts_that_weigh_differently_tell_less() {
+        let of = |weights: &[u64]| {
+            let mut bursts = bursts(weights.len() as u64);
+            weights.iter().for_each(|ms| {
+                bursts.weigh(ms * 1_000_000_000, 10);
+            });
+            bursts
+        };
+        assert!((of(&[10; 50]).effective() - 50.0).abs() < 1e-9);
+        // One that weighs as much as all others.
+        let uneven = of(&[[1; 50].as_slice(), &[50]].concat());
+        assert!((uneven.effective() - 100.0 * 100.0 / 2550.0).abs() < 1e-9);
+        let width = |bursts: &Bursts| half_width(0.5, Unit::Picoseconds, bursts);
+        assert!(width(&uneven) > 2.0 * width(&bursts(51)));
     }
 
     #[test]

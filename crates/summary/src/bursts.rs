@@ -20,14 +20,24 @@ pub struct Bursts {
     pub empty_time: u64,
     /// Picoseconds that did not divide at the end.
     pub undivided: u64,
+    /// Squares of the microseconds that each burst with an instruction stands for, added up; 0 where that is not known. The
+    /// more they differ, the less they tell together.
+    pub squares: u64,
 }
 
 impl Bursts {
     /// Adds the bursts of another run.
     pub fn add(&mut self, other: &Bursts) {
         sonde_event::add_counts!(Bursts {
-            count, empty, thinned, time, empty_time, undivided
+            count, empty, thinned, time, empty_time, undivided, squares
         }: self, other);
+    }
+
+    /// Of how many bursts of equal weight a share would be as sure as of these (Kish's effective sample size).
+    pub fn effective(&self) -> f64 {
+        let all = self.count.saturating_sub(self.empty) as f64;
+        let time = self.time.saturating_sub(self.empty_time) as f64 / 1e6;
+        if self.squares == 0 { all } else { (time * time / self.squares as f64).min(all) }
     }
 
     /// A burst ends that stands for `time` and recorded `instructions`: what each of them weighs.
@@ -38,6 +48,8 @@ impl Bursts {
             self.empty_time = self.empty_time.saturating_add(time);
             return 0;
         }
+        let microseconds = time / 1_000_000;
+        self.squares = self.squares.saturating_add(microseconds.saturating_mul(microseconds));
         let all = time.saturating_add(self.undivided);
         self.undivided = all % instructions;
         all / instructions

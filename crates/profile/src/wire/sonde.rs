@@ -375,6 +375,9 @@ pub struct Bursts {
     /// Picoseconds that did not divide at the end.
     #[prost(uint64, tag = "6")]
     pub undivided: u64,
+    /// Squares of the microseconds that each burst with an instruction stands for, added up; 0 where that is not known.
+    #[prost(uint64, tag = "7")]
+    pub squares: u64,
 }
 /// Basic blocks with their weights: exact for one run, a lower bound for many. Columns of equal length.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

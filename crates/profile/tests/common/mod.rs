@@ -163,7 +163,7 @@ pub fn profile(seed: u64, events: u64, config: &Config) -> Profile {
             repetitions: 3,
             unrecorded: 2,
         },
-        bursts: Bursts { count: 100, empty: 1, thinned: 2, time: 3, empty_time: 1, undivided: 0 },
+        bursts: Bursts { count: 100, empty: 1, thinned: 2, time: 3, empty_time: 1, undivided: 0, squares: 4 },
         ranges,
         blocks,
         regions,
