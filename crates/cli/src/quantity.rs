@@ -18,6 +18,16 @@ pub fn parse_share(text: &str) -> Result<f64, String> {
     Err("a share must be above 0 and at most 1 (100%)".into())
 }
 
+/// Reads a rate, which is far below 1: a bare `1` is meant to be `1%` more likely than not.
+pub fn parse_rate(text: &str) -> Result<f64, String> {
+    match parse_share(text) {
+        Ok(share) if share == 1.0 && !text.contains('%') => {
+            Err("write 1% or 0.01; to record everything use --policy always".into())
+        }
+        other => other,
+    }
+}
+
 /// Reads a share that may be nothing: `0%` to `100%`.
 pub fn parse_part(text: &str) -> Result<f64, String> {
     let zero = text.trim().trim_end_matches('%').trim_end().parse::<f64>() == Ok(0.0);

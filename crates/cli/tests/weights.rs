@@ -91,6 +91,24 @@ fn phases_have_their_shares_however_the_pace_adapts() {
     assert!((seen - truth).abs() < 0.06, "{seen}, not {truth}: {report}");
 }
 
+/// Without the file that ran there are no functions: all of its code is one, and the report says why.
+#[test]
+fn a_file_that_is_gone_has_no_functions_but_a_share() {
+    let bench = Bench::new();
+    let program = bench.compile("two_loops", TWO_LOOPS, &["-O1", "-g"]);
+    let options = ["run", "--quiet", "--period", "2ms", "-o", "p", program.to_str().unwrap(), "20"];
+    bench.sonde(&options).good();
+    std::fs::remove_file(&program).unwrap();
+    let report = bench.sonde(&["report", "--section", "functions,missing", "p"]).good().text();
+    let rows: Vec<&str> =
+        report.lines().filter(|line| line.contains("two_loops (changed or gone)")).collect();
+    assert_eq!(rows.len(), 1, "{report}");
+    assert!(
+        report.contains("has changed since, or is gone") && !report.contains("waits for memory"),
+        "{report}"
+    );
+}
+
 /// A thread that Sonde stops must not stand at the beginning of a handler more often than the handler takes time.
 #[test]
 fn handlers_have_no_more_than_their_share() {

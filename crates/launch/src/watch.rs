@@ -150,12 +150,14 @@ impl Watch {
     }
 
     /// A thread logged something, which is about to be read. Returns its stack if that is news, and everything that is new
-    /// if it is time to look: addresses in what is not known yet can only wait in small numbers.
+    /// while mappings come and go: addresses in what is not known yet can only wait in small numbers. Where nothing has
+    /// changed for a while, whoever meets an address that is not known asks: a look for each burst cost a percent.
     pub fn before_reading(&mut self, tid: i32, words: &[u64]) -> Vec<Mapping> {
         let now = Instant::now();
         let base = self.stacks.note(self.pid, tid, words);
         let unknown = base.is_some_and(|base| self.mappings.find(base).is_none());
-        let mut news = if unknown || self.is_worth_a_look(now) { self.look(now) } else { Vec::new() };
+        let changing = self.interval <= SOONEST && self.is_worth_a_look(now);
+        let mut news = if unknown || changing { self.look(now) } else { Vec::new() };
         if base.is_some() {
             let known: Vec<Mapping> = self.mappings.all().to_vec();
             let stacks: Vec<Mapping> = known.iter().flat_map(|mapping| self.stacks.within(mapping)).collect();

@@ -61,6 +61,12 @@ impl<'a> Namer<'a> {
         Some((region, address))
     }
 
+    /// The file of a place, if it is not there any more as it was run.
+    pub fn lost_file(&mut self, place: Place) -> Option<&'a str> {
+        let region = self.regions.get(place).filter(|r| r.kind == Kind::Module && r.name.starts_with('/'))?;
+        (!self.symbols.is_there(&region.name, &region.build_id)).then_some(region.name.as_str())
+    }
+
     /// The functions of an instruction, the innermost inlined one first.
     pub fn frames(&mut self, place: Place) -> Vec<Frame> {
         let Some((region, address)) = self.image_address(place) else { return Vec::new() };
@@ -82,6 +88,10 @@ impl<'a> Namer<'a> {
                 };
                 let start = Place(place.0.wrapping_sub(at - span.start));
                 Function { module, name, start: Some(start) }
+            }
+            // Where its functions begin cannot be told, either.
+            None if self.lost_file(place).is_some() => {
+                Function { name: format!("{module} (changed or gone)"), module, start: None }
             }
             None => {
                 let frames = self.frames(place);

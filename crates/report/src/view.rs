@@ -141,7 +141,7 @@ pub fn report(subject: &Subject<'_>, symbols: &mut Symbols, options: &Options) -
         streams: subject.streams.map(|profile| streams::view(profile, &mut namer, options)),
         map: map::view(subject, options),
         cache: subject.cache.map(CacheView::of),
-        missing: missing::view(subject),
+        missing: missing::view(subject, &mut namer),
     }
 }
 

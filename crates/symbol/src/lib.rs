@@ -117,6 +117,11 @@ impl Symbols {
         self.modules.entry(key).or_insert_with(open).as_ref()
     }
 
+    /// Whether a file is there, and the one that ran.
+    pub fn is_there(&mut self, file: &str, build_id: &[u8]) -> bool {
+        self.module(file, build_id).is_some()
+    }
+
     /// Names the code at an offset of a file.
     pub fn code(&mut self, file: &str, build_id: &[u8], offset: u64) -> Place {
         let Some(module) = self.module(file, build_id) else { return Place::default() };

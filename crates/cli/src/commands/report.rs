@@ -99,11 +99,11 @@ fn show(
         sonde_report::write(&mut text, report, &[*section], style)?;
         out.write_all(&text)?;
         if text.is_empty() && args.section.iter().any(|name| name == section.name()) {
-            writeln!(
-                out,
-                "\n{}: the profile has nothing of it; `sonde run --what` chooses what is kept",
-                section.name()
-            )?;
+            let why = match section.name() {
+                "missing" => "nothing that is known of",
+                _ => "the profile has nothing of it; `sonde run --what` chooses what is kept",
+            };
+            writeln!(out, "\n{}: {why}", section.name())?;
         }
     }
     Ok(())
@@ -157,9 +157,12 @@ fn sections(names: &[String]) -> Result<Vec<Section>> {
 fn about(run: &Run) -> About {
     let seconds = |ns: u64| ns as f64 / 1e9;
     let mut facts = vec![("ended".to_owned(), ending(run.ending))];
-    let policy = match run.policy.as_str() {
-        "always" => "everything was recorded".to_owned(),
-        "counter" => format!("bursts of {} checks every {} checks", run.burst_checks, run.gap_checks),
+    let policy = match (run.policy.as_str(), run.rate) {
+        ("always", _) => "everything was recorded".to_owned(),
+        ("counter", _) => format!("bursts of {} checks every {} checks", run.burst_checks, run.gap_checks),
+        (_, Some(rate)) => {
+            format!("bursts for {} % of the CPU time, by adapting how often and how long", rate * 100.0)
+        }
         _ => format!(
             "bursts of {} checks about every {:.1} ms of CPU time",
             grouped(run.burst_checks),
@@ -220,8 +223,8 @@ fn no_burst(run: &Run, dropped: u64) -> Option<String> {
 /// What recording cost.
 fn overhead(run: &Run) -> String {
     let seconds = |ns: u64| ns as f64 / 1e9;
-    let bursts = if run.policy == "always" {
-        "everything was recorded; not known without a native run".to_owned()
+    let bursts = if run.policy != "bursts" {
+        "not known without a native run: all of it ran in copies".to_owned()
     } else {
         let share = if run.cpu_ns == 0 { 0.0 } else { run.burst_ns as f64 / run.cpu_ns as f64 };
         format!("{:.2} % of the CPU time in bursts", share * 100.0)

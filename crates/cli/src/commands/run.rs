@@ -18,7 +18,7 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
 use std::time::SystemTime;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use sonde_event::Reader;
 use sonde_launch::{Counter, Options, Outlets, Parts, Policy, Program, Served, Session, Setup, Tap, Totals};
 
@@ -50,6 +50,9 @@ pub fn run(args: &Args) -> Result<()> {
     let mut processes = Processes::new(args, &options, burst_time);
     // Before the program runs: it must not have run in vain because the file cannot be made.
     args.output.as_deref().map(sonde_profile::try_to_write).transpose()?;
+    if let Some(folder) = args.json.as_deref().and_then(Path::parent).filter(|f| !f.as_os_str().is_empty()) {
+        ensure!(folder.is_dir(), "--json: there is no folder {}", folder.display());
+    }
     let mut watching = Watching { quiet: args.quiet, line: Some(Line::new()) };
     let parts = args.follow.then_some(&mut processes as &mut dyn Parts);
     let outlets = Outlets { reader: seen.reader(), parts, tap: None };

@@ -1,10 +1,12 @@
 //! What was not seen, so that nobody takes what is shown for everything; and what the cache model counted.
 
 use crate::figures::size;
+use crate::name::Namer;
 use crate::subject::Subject;
 use schemars::JsonSchema;
 use serde::Serialize;
 use sonde_summary::CacheCounts;
+use std::collections::BTreeMap;
 
 /// Something that was not seen.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
@@ -47,8 +49,22 @@ impl CacheView {
     }
 }
 
+/// Code of files that are not there any more as they were run.
+fn lost_files(subject: &Subject<'_>, namer: &mut Namer<'_>) -> Vec<Missed> {
+    let mut lost: BTreeMap<&str, u64> = BTreeMap::new();
+    for block in subject.blocks {
+        if let Some(file) = namer.lost_file(block.place) {
+            *lost.entry(file).or_default() += 1;
+        }
+    }
+    let what = |file: &str| {
+        format!("blocks are of {file}, which has changed since, or is gone: put it back for their names")
+    };
+    lost.into_iter().map(|(file, count)| Missed { count, what: what(file) }).collect()
+}
+
 /// All that was missed.
-pub fn view(subject: &Subject<'_>) -> Vec<Missed> {
+pub fn view(subject: &Subject<'_>, namer: &mut Namer<'_>) -> Vec<Missed> {
     let m = subject.missing;
     let b = subject.bursts;
     let own = [
@@ -84,5 +100,7 @@ pub fn view(subject: &Subject<'_>) -> Vec<Missed> {
         ]
     });
     let calls = calls.map(|(count, what)| Missed { count, what: what.into() });
-    lost.chain(own).chain(starts).chain(calls).filter(|missed| missed.count > 0).collect()
+    let files = lost_files(subject, namer);
+    let all = lost.chain(own).chain(starts).chain(calls).chain(files);
+    all.filter(|missed| missed.count > 0).collect()
 }

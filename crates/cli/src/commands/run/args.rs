@@ -12,7 +12,7 @@ use sonde_launch::{Loader, Options, Policy, Scheme, Trigger};
 use sonde_summary::{BurstTime, Kind, What};
 use sonde_values::slots::SlotConfig;
 
-use crate::quantity::{parse_duration, parse_part, parse_share, parse_size};
+use crate::quantity::{parse_duration, parse_part, parse_rate, parse_share, parse_size};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -234,7 +234,7 @@ pub struct Recording {
 
     /// Share of the CPU time to spend in bursts, such as 1%; period and length are then adapted
     #[arg(
-        long, value_name = "SHARE", value_parser = parse_share, conflicts_with_all = ["period", "burst"],
+        long, value_name = "SHARE", value_parser = parse_rate, conflicts_with_all = ["period", "burst"],
         help_heading = "Recording"
     )]
     pub rate: Option<f64>,
