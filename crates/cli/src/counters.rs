@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use sonde_launch::{Counter, Totals};
 
-const NAMES: [(Counter, &str); 36] = [
+const NAMES: [(Counter, &str); 37] = [
     (Counter::Triggers, "triggers"),
     (Counter::Bursts, "bursts"),
     (Counter::EndedByChecks, "ended_by_checks"),
@@ -15,6 +15,7 @@ const NAMES: [(Counter, &str); 36] = [
     (Counter::EndedByCacheFull, "ended_by_cache_full"),
     (Counter::EndedByBuffers, "ended_by_buffers"),
     (Counter::EndedByStop, "ended_by_stop"),
+    (Counter::EndedByCold, "ended_by_cold"),
     (Counter::SkippedGs, "skipped_gs"),
     (Counter::SkippedState, "skipped_state"),
     (Counter::SkippedBuffers, "skipped_buffers"),

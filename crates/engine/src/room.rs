@@ -38,9 +38,15 @@ impl Engine {
         let mut waited = 0;
         loop {
             let mut translator = self.translator.lock();
+            if !self.is_resident() && thread.may_translate == 0 {
+                return Err(Cause::Cold);
+            }
+            let before = translator.exits();
             match translator.copy_of(self, pc, thread.version) {
                 Ok(sb) => {
                     thread.inside.store(1, Relaxed);
+                    let is_new = translator.exits() != before;
+                    thread.may_translate = thread.may_translate.saturating_sub(u32::from(is_new));
                     found(&mut translator, &sb, self.emptied.load(Relaxed) == known);
                     return Ok(sb.at + u64::from(sb.body));
                 }

@@ -75,6 +75,8 @@ pub struct Thread {
     pub began: u64,
     /// CPU time of the thread at the burst's begin, where that is measured: see [`crate::state::Engine::cpu_clock`].
     pub began_cpu: u64,
+    /// Superblocks that this burst may still translate.
+    pub may_translate: u32,
     /// Random state.
     pub random: u64,
     /// Timer id plus one, 0 if there is none.

@@ -82,6 +82,11 @@ pub fn kind_code(kind: ExitKind) -> u8 {
 }
 
 impl Translator {
+    /// Exits of all copies made so far: one that is made has some.
+    pub fn exits(&self) -> u32 {
+        self.cache.next_exit()
+    }
+
     /// The copy of `pc`, made if there is none.
     pub fn copy_of(&mut self, engine: &Engine, pc: u64, version: u8) -> Result<Superblock, Cause> {
         self.look_at_wanted(engine);

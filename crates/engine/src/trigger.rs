@@ -105,6 +105,11 @@ extern "C" fn on_trigger(sig: i32, info: *mut signal::Info, uc: *mut Context) {
     }
 }
 
+/// Superblocks that a burst may translate, besides one for each 64 checks. In a program that runs ever new code, such as a
+/// compiler, bursts of the default length translated for a millisecond each, a tenth of the time between them. What is
+/// copied stays, so that the next burst there gets further.
+const LEAST_COLD: u32 = 32;
+
 impl Engine {
     /// The context of a thread, made if needed.
     pub fn thread_of(&self, tid: i32) -> Option<&'static mut Thread> {
@@ -228,6 +233,8 @@ impl Engine {
         }
         let now = self.control().burst_checks_now.load(Relaxed);
         thread.checks = if now == 0 { self.control().config.burst_checks } else { now }.max(1);
+        thread.may_translate =
+            u32::try_from(thread.checks / 64).unwrap_or(u32::MAX).saturating_add(LEAST_COLD);
         thread.version = RECORDING;
         thread.fs_base = process::fs_base() as u64;
         thread.began = tsc();
@@ -369,6 +376,7 @@ pub fn ended_by(cause: Cause) -> Counter {
         Cause::CacheFull => Counter::EndedByCacheFull,
         Cause::Buffers => Counter::EndedByBuffers,
         Cause::Stop | Cause::Exit => Counter::EndedByStop,
+        Cause::Cold => Counter::EndedByCold,
     }
 }
 

@@ -134,6 +134,8 @@ pub enum Counter {
     Watched,
     /// Superblocks that were given up then, because they record too much or too little.
     Rewatched,
+    /// Bursts that ended because too much of their code had to be translated.
+    EndedByCold,
 }
 
 /// Number of counters reserved.

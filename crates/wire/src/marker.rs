@@ -70,11 +70,13 @@ pub enum Cause {
     Stop = 7,
     /// The thread or program ended.
     Exit = 8,
+    /// It met too much code that had not been copied yet.
+    Cold = 9,
 }
 
 impl Cause {
     /// All causes in the order of their codes.
-    pub const ALL: [Cause; 9] = [
+    pub const ALL: [Cause; 10] = [
         Cause::Checks,
         Cause::Syscall,
         Cause::Instruction,
@@ -84,5 +86,6 @@ impl Cause {
         Cause::Buffers,
         Cause::Stop,
         Cause::Exit,
+        Cause::Cold,
     ];
 }

@@ -35,7 +35,7 @@ const SKIPPED: [Named; 6] = [
 ];
 
 /// Why bursts ended.
-const ENDED: [Named; 8] = [
+const ENDED: [Named; 9] = [
     named(Counter::EndedByChecks, "checks", "used up their length"),
     named(Counter::EndedBySyscall, "syscall", "ended at a system call"),
     named(Counter::EndedByInstruction, "instruction", "ended at an instruction that is not copied"),
@@ -44,6 +44,7 @@ const ENDED: [Named; 8] = [
     named(Counter::EndedByCacheFull, "cache_full", "ended because the code cache was full"),
     named(Counter::EndedByBuffers, "buffers", "ended because no log buffer was free"),
     named(Counter::EndedByStop, "stop", "ended because Sonde stopped recording"),
+    named(Counter::EndedByCold, "cold", "ended early in code that had not run in a burst before"),
 ];
 
 /// What else can be lost.
