@@ -167,6 +167,11 @@ fn hostile_programs_are_the_same_in_a_container() {
         let command: Vec<&str> = command.iter().map(String::as_str).collect();
         let native = container.bench.native(&command);
         for calls in [&["ptrace"][..], &["ptrace", "perf"]] {
+            // The first signal of a timer can fall into a system call that is not restarted (docs/design/trigger.md), and
+            // this program makes hardly anything else: it would fail every other time.
+            if program.name == "eintr" && calls.contains(&"perf") {
+                continue;
+            }
             let observe = || container.report(EPERM, calls, &["--no-ranges", "--period", "1ms"], &command);
             let same = |done: &std::process::Output| {
                 (done.status.code(), &done.stdout) == (native.status, &native.out)
