@@ -11,7 +11,8 @@
 
 extern crate alloc;
 
-pub mod cache;
+pub mod burst;
+mod cache;
 pub mod code_map;
 pub mod deliver;
 pub mod entry;

@@ -40,6 +40,7 @@ mod error;
 mod finish;
 mod keys;
 mod kind;
+mod one_by_one;
 mod open;
 mod passes;
 mod pending;
