@@ -11,8 +11,8 @@
 
 extern crate alloc;
 
-pub mod burst;
-mod cache;
+mod burst;
+pub mod cache;
 pub mod code_map;
 pub mod deliver;
 pub mod entry;
