@@ -167,23 +167,12 @@ fn hostile_programs_are_the_same_in_a_container() {
         let command: Vec<&str> = command.iter().map(String::as_str).collect();
         let native = container.bench.native(&command);
         for calls in [&["ptrace"][..], &["ptrace", "perf"]] {
-            // The first signal of a timer can fall into a system call that is not restarted (docs/design/trigger.md), and
-            // this program makes hardly anything else: it would fail every other time.
-            if program.name == "eintr" && calls.contains(&"perf") {
-                continue;
-            }
             let observe = || container.report(EPERM, calls, &["--no-ranges", "--period", "1ms"], &command);
             let same = |done: &std::process::Output| {
                 (done.status.code(), &done.stdout) == (native.status, &native.out)
                     && String::from_utf8_lossy(&done.stderr) == native.err
             };
-            let (mut done, mut report) = observe();
-            if !same(&done) {
-                // A timer's first signal can fall into a system call that is not restarted, once in a while
-                // (docs/design/trigger.md): never twice.
-                eprintln!("{} without {calls:?} differs, once more", program.name);
-                (done, report) = observe();
-            }
+            let (done, report) = observe();
             let out = String::from_utf8_lossy(&done.stdout).into_owned();
             assert!(same(&done), "{} without {calls:?}: {:?}\n{out}", program.name, done.status);
             assert!(report["error"].is_null(), "{}: {report}", program.name);

@@ -93,7 +93,8 @@ impl Session {
         let shared = Arc::new(SharedMemory::new(options, inside, SIGNAL)?);
         let (clock, signals) = (Clock::start(), Signals::take_over());
         let Spawned { pid, .. } = spawn(program, &shared, Way::Preloaded)?;
-        let threads = Threads::new(pid, kind, SIGNAL, &shared);
+        let mut threads = Threads::new(pid, kind, SIGNAL, &shared);
+        threads.first_arms_itself();
         let study = Study::new(pid, shared, options.detail);
         let setup = Setup {
             trigger: Some(kind),

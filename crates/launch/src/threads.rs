@@ -64,6 +64,14 @@ impl Threads {
         self.cover(self.pid);
     }
 
+    /// A preloaded probe arms the first thread's timer itself before `main`: a signal from here would only come later,
+    /// in whatever system call the thread is then.
+    pub fn first_arms_itself(&mut self) {
+        if self.kind == Kind::Timer {
+            self.known.insert(self.pid, None);
+        }
+    }
+
     /// Looks for new threads if it is time to; quickly while they change, seldom when they do not.
     pub fn scan(&mut self, now: Instant) {
         if now < self.next_scan {
@@ -104,6 +112,7 @@ impl Threads {
             },
             Kind::Stops => None,
             Kind::Timer => {
+                // The first thread is stopped where it is covered from here.
                 if tid != self.pid && !is_running(self.pid, tid) {
                     // A signal could interrupt a system call that it sleeps in; wait until it runs.
                     return;
