@@ -19,6 +19,7 @@ mod debug_file;
 mod layout;
 mod module;
 mod plt;
+mod raw;
 mod shorten;
 mod table;
 pub mod unwind;

@@ -1,10 +1,12 @@
 //! One program or library.
 
 use crate::layout::{self, Layout};
+use crate::raw::Kind;
 use crate::table::Table;
 use crate::{DataPlace, Frame, Lines, Place, Span, debug_file, plt, unwind};
 use addr2line::Loader;
-use object::{Object, ObjectSection, ObjectSegment, ReadCache, ReadRef, SymbolKind};
+use object::{Object, ObjectSection, ObjectSegment, ReadCache, ReadRef};
+use std::cell::OnceCell;
 use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
@@ -23,16 +25,28 @@ pub(crate) struct Section {
     pub name: String,
 }
 
-/// An opened module.
+/// An opened module: what every question needs. The rest is read when it is first asked for, since most modules are only
+/// asked for one thing, and debug files are large.
 pub struct Module {
+    path: PathBuf,
+    /// Its debug file, if that is another one.
+    apart: Option<PathBuf>,
     segments: Vec<Segment>,
     sections: Vec<Section>,
-    functions: Table,
-    variables: Table,
+    has_debug_info: bool,
+    functions: OnceCell<Table>,
+    variables: OnceCell<Table>,
     /// Functions by the tables for unwinding: first address and bytes.
-    unwound: Vec<(u64, u64)>,
+    unwound: OnceCell<Vec<(u64, u64)>>,
     /// Lines and inlining, if there is debug information.
-    lines: Option<Loader>,
+    lines: OnceCell<Option<Loader>>,
+}
+
+/// A file that is read where it is asked for something.
+type Reading = ReadCache<BufReader<File>>;
+
+fn reading(path: &Path) -> Option<Reading> {
+    Some(ReadCache::new(BufReader::new(File::open(path).ok()?)))
 }
 
 impl Module {
@@ -42,7 +56,7 @@ impl Module {
         if !path.metadata().is_ok_and(|m| m.is_file()) {
             return None;
         }
-        let cache = ReadCache::new(BufReader::new(File::open(path).ok()?));
+        let cache = reading(path)?;
         let file = object::File::parse(&cache).ok()?;
         let own_id = file.build_id().ok().flatten().unwrap_or(&[]);
         if !build_id.is_empty() && own_id != build_id {
@@ -52,26 +66,54 @@ impl Module {
             let (name, _) = file.gnu_debuglink().ok()??;
             debug_file::linked(path, name, own_id, roots)
         });
-        let mut functions = Table::new(&file, SymbolKind::Text);
-        let mut variables = Table::new(&file, SymbolKind::Data);
-        if let Some((more_functions, more_variables)) = apart.as_deref().and_then(tables_of) {
-            functions = more_functions.or(functions);
-            variables = more_variables.or(variables);
-        }
-        functions.end_with_sections(&sections_of_code(&file));
-        functions.insert(plt::stubs(&file, &functions));
-        let with_lines = match apart {
-            Some(apart) => Some(apart),
-            None => file.section_by_name(".debug_info").map(|_| path.to_owned()),
-        };
         Some(Module {
+            path: path.to_owned(),
+            apart,
             segments: segments(&file),
             sections: sections(&file),
-            functions,
-            variables,
-            unwound: unwound(&file),
-            lines: with_lines.and_then(|path| load(&path)),
+            has_debug_info: file.section_by_name(".debug_info").is_some(),
+            functions: OnceCell::new(),
+            variables: OnceCell::new(),
+            unwound: OnceCell::new(),
+            lines: OnceCell::new(),
         })
+    }
+
+    /// The symbols of a kind, from the file that has more of them.
+    fn symbols(&self, kind: Kind) -> Table {
+        let own = table_of(&self.path, kind).unwrap_or_default();
+        match self.apart.as_deref().and_then(|apart| table_of(apart, kind)) {
+            Some(more) => more.or(own),
+            None => own,
+        }
+    }
+
+    fn functions(&self) -> &Table {
+        self.functions.get_or_init(|| {
+            let mut functions = self.symbols(Kind::Function);
+            let Some(cache) = reading(&self.path) else { return functions };
+            let Ok(file) = object::File::parse(&cache) else { return functions };
+            functions.end_with_sections(&sections_of_code(&file));
+            functions.insert(plt::stubs(&file, &functions));
+            functions
+        })
+    }
+
+    fn variables(&self) -> &Table {
+        self.variables.get_or_init(|| self.symbols(Kind::Variable))
+    }
+
+    fn unwound(&self) -> &[(u64, u64)] {
+        self.unwound.get_or_init(|| {
+            let Some(cache) = reading(&self.path) else { return Vec::new() };
+            object::File::parse(&cache).map_or_else(|_| Vec::new(), |file| unwound(&file))
+        })
+    }
+
+    fn lines(&self) -> Option<&Loader> {
+        let own = || self.has_debug_info.then_some(&*self.path);
+        let load_either = || self.apart.as_deref().or_else(own).and_then(load);
+        self.lines.get_or_init(load_either).as_ref()
     }
 
     /// The address of the byte at a file offset.
@@ -94,9 +136,9 @@ impl Module {
 
     /// See [`crate::Symbols::frames`].
     pub fn frames(&self, address: u64) -> Vec<Frame> {
-        let mut all = self.lines.as_ref().map_or_else(Vec::new, |lines| frames_of(lines, address));
+        let mut all = self.lines().map_or_else(Vec::new, |lines| frames_of(lines, address));
         let known = all.iter().any(|frame| frame.function.is_some());
-        if let Some(name) = self.functions.find(address).filter(|_| !known).map(demangled) {
+        if let Some(name) = self.functions().find(address).filter(|_| !known).map(demangled) {
             match all.last_mut() {
                 Some(frame) => frame.function = Some(name),
                 None => all.push(Frame { function: Some(name), ..Frame::default() }),
@@ -108,7 +150,7 @@ impl Module {
     /// See [`crate::Symbols::lines`].
     pub fn lines_of(&self, lo: u64, hi: u64) -> Vec<Lines> {
         let mut all: Vec<Lines> = Vec::new();
-        let ranges = self.lines.as_ref().and_then(|l| l.find_location_range(lo, hi.saturating_add(1)).ok());
+        let ranges = self.lines().and_then(|l| l.find_location_range(lo, hi.saturating_add(1)).ok());
         for (address, len, location) in ranges.into_iter().flatten() {
             // Line 0 is code that no line stands for.
             let (Some(file), Some(line)) = (location.file, location.line.filter(|line| *line > 0)) else {
@@ -131,7 +173,7 @@ impl Module {
     /// See [`crate::Symbols::sources`].
     pub fn sources(&self, lo: u64, hi: u64) -> Vec<(u64, Vec<Frame>)> {
         let end = hi.saturating_add(1);
-        let Some(lines) = &self.lines else { return Vec::new() };
+        let Some(lines) = self.lines() else { return Vec::new() };
         let Ok(ranges) = lines.find_location_range(lo, end) else { return Vec::new() };
         // Line 0 is code that no line stands for.
         let told = ranges.filter(|(.., location)| location.line.is_some_and(|line| line > 0));
@@ -144,30 +186,30 @@ impl Module {
 
     /// See [`crate::Symbols::function`].
     pub fn function(&self, address: u64) -> Option<Span> {
-        self.functions.span(address).map(span)
+        self.functions().span(address).map(span)
     }
 
     /// See [`crate::Symbols::extent`].
     pub fn extent(&self, address: u64) -> Option<(u64, u64)> {
-        let named = self.functions.span(address).map(|(_, start, size)| (start, size));
-        named.or_else(|| unwind::find(&self.unwound, address))
+        let named = self.functions().span(address).map(|(_, start, size)| (start, size));
+        named.or_else(|| unwind::find(self.unwound(), address))
     }
 
     /// See [`crate::Symbols::variable`].
     pub fn variable(&self, address: u64) -> Option<Span> {
-        self.variables.span(address).map(span)
+        self.variables().span(address).map(span)
     }
 
     /// See [`crate::Symbols::layout`].
     pub fn layout(&self) -> Layout {
-        layout::of(&self.sections, &self.variables)
+        layout::of(&self.sections, self.variables())
     }
 
     /// Names code.
     pub fn code(&self, address: u64) -> Place {
-        let mut place = self.lines.as_ref().map_or_else(Place::default, |lines| by_lines(lines, address));
+        let mut place = self.lines().map_or_else(Place::default, |lines| by_lines(lines, address));
         if place.function.is_none() {
-            place.function = self.functions.find(address).map(demangled);
+            place.function = self.functions().find(address).map(demangled);
         }
         place
     }
@@ -180,7 +222,7 @@ impl Module {
         let section = self.sections.iter().find(|s| s.address <= address && address - s.address < s.size);
         DataPlace {
             section: section.map(|s| s.name.clone()),
-            variable: self.variables.find(address).map(demangled),
+            variable: self.variables().find(address).map(demangled),
         }
     }
 }
@@ -264,15 +306,13 @@ fn by_lines(lines: &Loader, address: u64) -> Place {
     place
 }
 
-fn tables_of(path: &Path) -> Option<(Table, Table)> {
-    let cache = ReadCache::new(BufReader::new(File::open(path).ok()?));
-    let file = object::File::parse(&cache).ok()?;
-    Some((Table::new(&file, SymbolKind::Text), Table::new(&file, SymbolKind::Data)))
+fn table_of(path: &Path, kind: Kind) -> Option<Table> {
+    let cache = reading(path)?;
+    object::File::parse(&cache).ok().map(|file| Table::new(&file, kind))
 }
 
 fn load(path: &Path) -> Option<Loader> {
-    let shared = File::open(path).ok().and_then(|file| {
-        let cache = ReadCache::new(BufReader::new(file));
+    let shared = reading(path).and_then(|cache| {
         let file = object::File::parse(&cache).ok()?;
         let (name, _) = file.gnu_debugaltlink().ok()??;
         debug_file::supplement(path, name)

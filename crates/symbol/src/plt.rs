@@ -1,10 +1,9 @@
 //! Names for the stubs through which a module calls others (the PLT): no symbol table has them, and without names they
 //! would count as whatever lies before them.
 
+use crate::raw::RawSymbols;
 use crate::table::Table;
-use object::{
-    Object, ObjectSection, ObjectSymbol, ObjectSymbolTable, ReadRef, RelocationTarget, SymbolIndex,
-};
+use object::{Object, ObjectSection, ReadRef, RelocationTarget};
 use std::collections::HashMap;
 
 /// What the name of a stub ends with.
@@ -65,23 +64,18 @@ fn targets<'data, R: ReadRef<'data>>(
     file: &object::File<'data, R>,
     functions: &Table,
 ) -> (Targets, Vec<Option<String>>) {
-    let symbols = file.dynamic_symbol_table();
-    let name = |index: SymbolIndex| {
-        let symbol = symbols.as_ref()?.symbol_by_index(index).ok()?;
-        symbol.name().ok().filter(|name| !name.is_empty()).map(ToOwned::to_owned)
-    };
-    let within = |section: Option<object::Section<'data, '_, R>>, at: u64| {
-        section.is_some_and(|s| s.address() <= at && at - s.address() < s.size())
-    };
+    let symbols = RawSymbols::dynamic(file);
+    let late = file.section_by_name(".got.plt").map(|s| (s.address(), s.size()));
+    let is_late = |at: u64| late.is_some_and(|(start, size)| start <= at && at - start < size);
     let (mut by_slot, mut by_number) = (Targets::new(), Vec::new());
     for (at, relocation) in file.dynamic_relocations().into_iter().flatten() {
         let target = match relocation.target() {
-            RelocationTarget::Symbol(index) => name(index),
+            RelocationTarget::Symbol(index) => symbols.get(index.0).map(|symbol| symbol.name.to_owned()),
             // What a function of the module itself finds out when it is loaded, such as the fastest memcpy.
             RelocationTarget::Absolute => functions.find(relocation.addend() as u64).map(ToOwned::to_owned),
             _ => None,
         };
-        if is_jump_slot(&relocation) || within(file.section_by_name(".got.plt"), at) {
+        if is_jump_slot(&relocation) || is_late(at) {
             by_number.push(target.clone());
         }
         by_slot.extend(target.map(|target| (at, target)));

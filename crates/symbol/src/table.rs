@@ -1,40 +1,49 @@
 //! A symbol table that can be asked what lies at an address.
 
-use object::{Object, ObjectSymbol, ObjectSymbolTable, ReadRef, SymbolKind};
+use crate::raw::{Kind, RawSymbols};
 
 /// One symbol.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 struct Entry {
     address: u64,
     size: u64,
-    name: String,
+    /// Where its name begins and ends among all names.
+    name: (u32, u32),
 }
 
 /// Symbols of one kind by address.
 #[derive(Clone, Debug, Default)]
 pub struct Table {
     entries: Vec<Entry>,
+    /// All names, one behind the other: a string each would be a hundred thousand allocations.
+    names: String,
 }
 
 impl Table {
     /// The symbols of this kind in the full table and the dynamic one (all that stripped libraries have).
-    pub fn new<'data, R: ReadRef<'data>>(file: &object::File<'data, R>, kind: SymbolKind) -> Table {
-        let tables = [file.symbol_table(), file.dynamic_symbol_table()];
-        let symbols = tables.iter().flatten().flat_map(|table| table.symbols());
-        let mut entries: Vec<Entry> = symbols
-            .filter(|s| s.kind() == kind && s.is_definition())
-            .filter_map(|s| {
-                let name = s.name().ok().filter(|name| !name.is_empty())?;
-                Some(Entry { address: s.address(), size: s.size(), name: name.to_owned() })
-            })
-            .collect();
+    pub fn new<'data, R: object::ReadRef<'data>>(file: &object::File<'data, R>, kind: Kind) -> Table {
+        let mut table = Table::default();
+        for symbols in [RawSymbols::full(file), RawSymbols::dynamic(file)] {
+            for symbol in symbols.defined(kind) {
+                table.push(symbol.address, symbol.size, symbol.name);
+            }
+        }
         // Of several names for one place, the one that covers most, then the shortest: aliases have prefixes.
+        let Table { entries, names } = &mut table;
         entries.sort_by(|a, b| {
-            let key = |e: &Entry| (e.address, std::cmp::Reverse(e.size), e.name.len());
-            key(a).cmp(&key(b)).then_with(|| a.name.cmp(&b.name))
+            let key = |e: &Entry| (e.address, std::cmp::Reverse(e.size), e.name.1 - e.name.0);
+            key(a).cmp(&key(b)).then_with(|| text(names, a).cmp(text(names, b)))
         });
         entries.dedup_by_key(|e| e.address);
-        Table { entries }
+        table
+    }
+
+    fn push(&mut self, address: u64, size: u64, name: &str) {
+        let from = self.names.len();
+        // Beyond 4 GiB of names there are no more of them.
+        let Ok(to) = u32::try_from(from + name.len()) else { return };
+        self.names.push_str(name);
+        self.entries.push(Entry { address, size, name: (from as u32, to) });
     }
 
     /// Adds the symbols of another table where this one has none.
@@ -59,8 +68,8 @@ impl Table {
     /// Adds symbols, each with address, size and name, where none has an address of its own.
     pub fn insert(&mut self, more: Vec<(u64, u64, String)>) {
         let new = more.into_iter().filter(|(address, ..)| self.span(*address).is_none());
-        let new: Vec<Entry> = new.map(|(address, size, name)| Entry { address, size, name }).collect();
-        self.entries.extend(new);
+        let new: Vec<(u64, u64, String)> = new.collect();
+        new.iter().for_each(|(address, size, name)| self.push(*address, *size, name));
         self.entries.sort_by_key(|e| e.address);
     }
 
@@ -85,6 +94,11 @@ impl Table {
         // Assembly functions often have no size: they reach to the next symbol.
         let next = || self.entries.get(behind).map_or(u64::MAX, |e| e.address);
         let size = if entry.size == 0 { next() - entry.address } else { entry.size };
-        (address - entry.address < size).then_some((entry.name.as_str(), entry.address, size))
+        (address - entry.address < size).then_some((text(&self.names, entry), entry.address, size))
     }
+}
+
+/// The name of a symbol.
+fn text<'a>(names: &'a str, entry: &Entry) -> &'a str {
+    &names[entry.name.0 as usize..entry.name.1 as usize]
 }

@@ -33,6 +33,7 @@ use progress::Progress;
 use seen::{Found, Seen};
 
 use sonde_summary::BurstTime;
+use sonde_symbol::Symbols;
 
 use crate::commands::report::style;
 use crate::outcome::{CannotRun, CannotWrite, ended};
@@ -168,7 +169,9 @@ fn conclude(
     processes: &Processes<'_>,
 ) -> Facts {
     let catalog = served.decoder.catalog();
-    let (hot_code, hot_data) = found.hot(args.hot);
+    // One for all: opening a module's debug file takes longer than most else that is done here.
+    let mut symbols = Symbols::new();
+    let (hot_code, hot_data) = found.hot(args.hot, &mut symbols);
     let known = Known {
         program,
         setup,
@@ -188,7 +191,7 @@ fn conclude(
         missing: found.missing(),
         hot_threshold: args.hot,
         hot: [hot_code, hot_data],
-        waiting: found.waiting(),
+        waiting: found.waiting(&mut symbols),
         has_ranges: found.findings.is_some(),
         discarded: args.discard,
         has_data: found.has_data(),

@@ -72,10 +72,14 @@ struct Starts<'a> {
 }
 
 impl<'a> Starts<'a> {
-    fn of(subject: &'a Subject<'a>, namer: &mut Namer<'_>) -> Option<Starts<'a>> {
+    fn of(
+        subject: &'a Subject<'a>,
+        namer: &mut Namer<'_>,
+        wanted: &dyn Fn(Place) -> bool,
+    ) -> Option<Starts<'a>> {
         let starts = subject.starts.filter(|starts| starts.all().weight > 0)?;
         let mut by_function: BTreeMap<Function, Sum> = BTreeMap::new();
-        for start in &starts.starts {
+        for start in starts.starts.iter().filter(|start| wanted(Place(start.pc))) {
             by_function.entry(namer.function(Place(start.pc))).or_default().add(start.sum);
         }
         Some(Starts { subject, all: starts.all(), by_function })
@@ -117,31 +121,47 @@ impl FunctionView {
 
 /// Those that wait, largest share of time first, without their lines, which take longest to find.
 pub fn waiting(subject: &Subject<'_>, namer: &mut Namer<'_>) -> Vec<FunctionView> {
-    let has_starts = subject.starts.is_some();
-    let mut rows = if has_starts { rows(subject, namer, false) } else { Vec::new() };
+    let Some(starts) = subject.starts else { return Vec::new() };
+    // Only where a function can differ by enough: finding functions means reading a module's debug file.
+    let mut modules: BTreeMap<u16, u64> = BTreeMap::new();
+    for start in &starts.starts {
+        *modules.entry(Place(start.pc).slot()).or_default() += start.sum.weight;
+    }
+    let least = LEAST_DIFFERENCE * starts.all().weight as f64;
+    modules.retain(|_, weight| *weight as f64 > least);
+    let mut rows = rows(subject, namer, false, &|place| modules.contains_key(&place.slot()));
     rows.retain(FunctionView::waits);
     rows
 }
 
 /// All functions, largest share of time first.
 pub fn view(subject: &Subject<'_>, namer: &mut Namer<'_>) -> Vec<FunctionView> {
-    rows(subject, namer, true)
+    rows(subject, namer, true, &|_| true)
 }
 
-fn rows(subject: &Subject<'_>, namer: &mut Namer<'_>, has_lines: bool) -> Vec<FunctionView> {
+fn rows(
+    subject: &Subject<'_>,
+    namer: &mut Namer<'_>,
+    has_lines: bool,
+    wanted: &dyn Fn(Place) -> bool,
+) -> Vec<FunctionView> {
     let all = all_code(subject).max(1);
-    let starts = Starts::of(subject, namer);
+    let starts = Starts::of(subject, namer, wanted);
     let mut by_function: BTreeMap<Function, (u64, u64, u64)> = BTreeMap::new();
     let mut kept = 0;
     for block in subject.blocks {
+        kept += block.weight;
+        if !wanted(block.place) {
+            continue;
+        }
         let entry =
             by_function.entry(namer.function(block.place)).or_insert((0, block.place.0, block.place.0));
         entry.0 += block.weight;
         (entry.1, entry.2) = (entry.1.min(block.place.0), entry.2.max(block.place.0));
-        kept += block.weight;
     }
     // A burst may have begun in a function and recorded nothing, or too little to be kept.
-    for start in subject.starts.filter(|_| starts.is_some()).into_iter().flat_map(|s| &s.starts) {
+    let begun = subject.starts.filter(|_| starts.is_some()).into_iter().flat_map(|s| &s.starts);
+    for start in begun.filter(|start| wanted(Place(start.pc))) {
         by_function.entry(namer.function(Place(start.pc))).or_insert((0, start.pc, start.pc));
     }
     let row = |weight: u64| {

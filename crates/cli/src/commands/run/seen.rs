@@ -99,19 +99,19 @@ impl Found {
     }
 
     /// Functions that wait for memory.
-    pub fn waiting(&self) -> Vec<FunctionView> {
+    pub fn waiting(&self, symbols: &mut Symbols) -> Vec<FunctionView> {
         let Some(findings) = &self.findings else { return Vec::new() };
         let starts = findings.starts.as_ref();
         let subject = Subject { starts, ..Subject::of(&findings.summary, &[], None) };
-        sonde_report::waiting(&subject, &mut Symbols::new())
+        sonde_report::waiting(&subject, symbols)
     }
 
     /// Hot code and hot data.
-    pub fn hot(&self, threshold: f64) -> (Vec<HotView>, Vec<HotView>) {
+    pub fn hot(&self, threshold: f64, symbols: &mut Symbols) -> (Vec<HotView>, Vec<HotView>) {
         let Some(summary) = self.summary() else { return (Vec::new(), Vec::new()) };
         let subject = Subject::of(summary, &[], None);
-        let (mut symbols, shown) = (Symbols::new(), Shown { hot: threshold, ..Shown::default() });
-        let mut rows = |tree: &Ranges| sonde_report::hot(&subject, tree, &mut symbols, &shown).hot;
+        let shown = Shown { hot: threshold, ..Shown::default() };
+        let mut rows = |tree: &Ranges| sonde_report::hot(&subject, tree, symbols, &shown).hot;
         let code = summary.of(Kind::Code).map(&mut rows);
         let data = loads_and_stores(summary).map(|tree| rows(&tree));
         (code.unwrap_or_default(), data.unwrap_or_default())
