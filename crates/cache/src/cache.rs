@@ -1,7 +1,7 @@
 //! Two levels together, and what they counted.
 
 use crate::config::Config;
-use crate::lines::Lines;
+use crate::recent::Recent;
 use crate::seen::Seen;
 
 /// Where a reference was found.
@@ -58,8 +58,8 @@ const MOST_LINES: u64 = 1 << 20;
 
 /// The model.
 pub struct Cache {
-    first: Lines,
-    second: Lines,
+    first: Recent,
+    second: Recent,
     seen: Seen,
     statistics: Statistics,
 }
@@ -68,8 +68,8 @@ impl Cache {
     /// Empty caches.
     pub fn new(config: &Config) -> Cache {
         Cache {
-            first: Lines::new(config.first()),
-            second: Lines::new(config.second()),
+            first: Recent::new(config.first()),
+            second: Recent::new(config.second()),
             seen: Seen::new(),
             statistics: Statistics::default(),
         }
@@ -95,10 +95,19 @@ impl Cache {
         self.statistics.stores += u64::from(!is_load);
         let line = self.first.line(address);
         let last = self.first.line(address.saturating_add(size.max(1) - 1));
-        if line == last && (self.first.is_newest(line) || self.first.touch(line)) {
+        if line == last && self.first.touch(line) {
             return Found::First;
         }
         self.miss(is_load, line, last)
+    }
+
+    /// The same for a reference that lies in one line of the first level, whatever its size.
+    #[inline]
+    pub fn refer_within(&mut self, is_load: bool, address: u64) -> Found {
+        self.statistics.loads += u64::from(is_load);
+        self.statistics.stores += u64::from(!is_load);
+        let line = self.first.line(address);
+        if self.first.touch(line) { Found::First } else { self.miss(is_load, line, line) }
     }
 
     /// A reference that touches several lines, or one that was just brought into the first level.
@@ -142,7 +151,7 @@ impl Cache {
 
     /// Bytes that a model of this configuration uses.
     pub fn bytes(config: &Config) -> usize {
-        Lines::bytes(config.first()) + Lines::bytes(config.second()) + Seen::BYTES
+        Recent::bytes(config.first()) + Recent::bytes(config.second()) + Seen::BYTES
     }
 
     /// Bytes used.

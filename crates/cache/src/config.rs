@@ -49,7 +49,7 @@ impl fmt::Display for Geometry {
     }
 }
 
-/// Largest level: what real machines have, with room to spare; the model keeps 8 bytes per line.
+/// Largest level: what real machines have, with room to spare; the model keeps 16 bytes per line.
 const MOST_BYTES: u64 = 1 << 30;
 const DEFAULT_FIRST_WAYS: u32 = 8;
 const DEFAULT_SECOND_WAYS: u32 = 16;

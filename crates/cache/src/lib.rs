@@ -31,7 +31,7 @@
 
 mod cache;
 mod config;
-mod lines;
+mod recent;
 mod seen;
 
 pub use cache::{Cache, Found, Statistics};
