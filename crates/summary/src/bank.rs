@@ -1,6 +1,7 @@
 //! The trees that grow from batches, each apart from the others, so that threads can share them out.
 
-use crate::batch::{Access, Batch, Entries, Event};
+use crate::accesses::Accesses;
+use crate::batch::{Batch, Entries};
 use crate::config::{Config, Shares};
 use crate::kind::Kind;
 use sonde_cache::{Cache, Found, Statistics};
@@ -40,21 +41,16 @@ struct Misses {
 }
 
 impl Misses {
-    fn take(&mut self, accesses: &[Access], weight: u64) {
-        self.values.iter_mut().for_each(Entries::clear);
-        for access in accesses {
-            let is = |flags: u16| access.flags & flags == flags;
-            if !is(Event::ADDRESS) {
-                continue;
+    fn take(&mut self, accesses: &Accesses, weight: u64) {
+        let [first, second] = &mut self.values;
+        first.clear();
+        second.clear();
+        accesses.play(&mut self.cache, |value, found| {
+            first.push(value, 1, weight);
+            if found == Found::Memory {
+                second.push(value, 1, weight);
             }
-            let found = self.cache.refer(is(Event::LOAD), access.data, access.size.into());
-            if found > Found::First && is(Event::LOAD | Event::VALUE) {
-                self.values[0].push(access.value, 1, weight);
-                if found == Found::Memory {
-                    self.values[1].push(access.value, 1, weight);
-                }
-            }
-        }
+        });
         let growing = [&mut self.first, &mut self.second];
         for (growing, values) in growing.into_iter().zip(&self.values) {
             if let Some(growing) = growing {
@@ -113,7 +109,7 @@ impl Bank {
             growing.grow(if growing.kind == Kind::Edges { &batch.edges } else { &batch.code_data });
         }
         if let Some(misses) = &mut self.misses {
-            misses.take(batch.accesses(), batch.weight);
+            misses.take(&batch.accesses, batch.weight);
         }
     }
 

@@ -1,6 +1,7 @@
 //! What goes from the reader of the stream to the trees: keys with their weights, put together as far as that is cheap,
 //! for many references at a time.
 
+use crate::accesses::Accesses;
 use crate::kind::Kind;
 use sonde_event::PlainKind;
 
@@ -41,20 +42,6 @@ impl Event {
     pub fn is(&self, flags: u16) -> bool {
         self.flags & flags == flags
     }
-
-    /// What the cache model wants to know of it.
-    pub fn access(&self) -> Access {
-        Access { data: self.data, value: self.value, size: self.size, flags: self.flags }
-    }
-}
-
-/// A reference as the cache model sees it; one without [`Event::ADDRESS`] is none.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Access {
-    pub data: u64,
-    pub value: u64,
-    pub size: u32,
-    pub flags: u16,
 }
 
 /// Keys for one tree.
@@ -80,6 +67,19 @@ impl<K: Copy + PartialEq> Entries<K> {
         self.list.push((key, times.saturating_mul(weight)));
     }
 
+    /// So many events came, keys for which are told of now or later. How many they are.
+    #[inline]
+    pub fn come(&mut self, events: usize) -> u64 {
+        self.events = self.events.saturating_add(events as u64);
+        events as u64
+    }
+
+    /// A key of events that have [come](Entries::come), each of weight 1.
+    #[inline]
+    pub fn tell(&mut self, key: K, times: u64) {
+        self.list.push((key, times));
+    }
+
     /// Keys of this weight; what comes several times in a row is put together.
     #[inline]
     pub fn extend(&mut self, keys: impl ExactSizeIterator<Item = K>, weight: u64) {
@@ -99,6 +99,11 @@ impl<K: Copy + PartialEq> Entries<K> {
         self.list.extend(last.map(|(key, times)| (key, times.saturating_mul(weight))));
     }
 
+    /// Whether there is nothing to add to a tree or its events.
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty() && self.events == 0
+    }
+
     /// Empties it; its memory stays.
     pub fn clear(&mut self) {
         self.list.clear();
@@ -114,14 +119,14 @@ pub(crate) struct Batch {
     pub code_data: Entries<[u64; 2]>,
     /// References in the order in which they were made, as far as that is known, if the cache model wants them; and
     /// what each of them weighs.
-    accesses: Vec<Access>,
-    accesses_used: usize,
+    pub accesses: Accesses,
     pub weight: u64,
 }
 
 impl Batch {
-    /// Most bytes that a reference takes: its address, value, pair, and its access; a zero load once more.
-    pub const BYTES: usize = BATCH * (3 * 16 + 24 + size_of::<Access>());
+    /// Most bytes that references take: their addresses, values, pairs, zero loads, an eighth more that rows give, and their
+    /// accesses.
+    pub const BYTES: usize = BATCH * ((3 * 16 + 24) * 9 / 8 + Accesses::BYTES);
 
     /// The keys of a kind of one dimension.
     #[inline]
@@ -137,17 +142,17 @@ impl Batch {
 
     /// Whether nothing is in it.
     pub fn is_empty(&self) -> bool {
-        self.one.iter().all(|entries| entries.list.is_empty())
-            && self.edges.list.is_empty()
-            && self.code_data.list.is_empty()
-            && self.accesses_used == 0
+        self.one.iter().all(Entries::is_empty)
+            && self.edges.is_empty()
+            && self.code_data.is_empty()
+            && self.accesses.len() == 0
     }
 
     /// Bytes used.
     pub fn memory_bytes(&self) -> usize {
         let one: usize = self.one.iter().map(|entries| entries.list.capacity()).sum();
         let two = self.edges.list.capacity() + self.code_data.list.capacity();
-        one * 16 + two * 24 + self.accesses.capacity() * size_of::<Access>()
+        one * 16 + two * 24 + self.accesses.memory_bytes()
     }
 
     /// Empties it; its memory stays.
@@ -155,28 +160,7 @@ impl Batch {
         self.one.iter_mut().for_each(Entries::clear);
         self.edges.clear();
         self.code_data.clear();
-        self.accesses_used = 0;
-    }
-
-    /// References in their order.
-    pub fn accesses(&self) -> &[Access] {
-        &self.accesses[..self.accesses_used]
-    }
-
-    /// Room for so many more references, each of which has to be set.
-    pub fn more_accesses(&mut self, count: usize) -> &mut [Access] {
-        let from = self.accesses_used;
-        self.accesses_used += count;
-        if self.accesses.len() < self.accesses_used {
-            self.accesses.resize(self.accesses_used, Access::default());
-        }
-        &mut self.accesses[from..self.accesses_used]
-    }
-
-    /// One of them.
-    #[inline]
-    pub fn set_access(&mut self, index: usize, access: Access) {
-        self.accesses[index] = access;
+        self.accesses.clear();
     }
 }
 

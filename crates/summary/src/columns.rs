@@ -2,7 +2,8 @@
 //! other. What a reference is made of then stays in registers, and where it touches the same again and again, that is
 //! seen before it goes to a tree.
 
-use crate::batch::{Access, Batch, Event};
+use crate::accesses;
+use crate::batch::{Batch, Event};
 use crate::code::Code;
 use crate::keys::Keys;
 use crate::kind::Kind;
@@ -30,6 +31,8 @@ pub(crate) struct Columns {
     addresses: Vec<u64>,
     values: Vec<u64>,
     keys: Keys,
+    /// Bytes of a line of the cache model, less one.
+    line_mask: u64,
 }
 
 /// What the chosen kinds need.
@@ -75,14 +78,15 @@ pub(crate) struct Weights {
 }
 
 impl Columns {
-    /// For these kinds.
-    pub fn new(wants: Wants) -> Columns {
+    /// For these kinds, with so many bytes of rows, and a cache model whose first level has lines of this size.
+    pub fn new(wants: Wants, rows: usize, line: u32) -> Columns {
         Columns {
             wants,
             sorted: Sorted::default(),
             addresses: Vec::new(),
             values: Vec::new(),
-            keys: Keys::new(wants),
+            keys: Keys::new(wants, rows),
+            line_mask: u64::from(line) - 1,
         }
     }
 
@@ -105,10 +109,9 @@ impl Columns {
     ) {
         let ways = around.ways;
         self.sorted.sort(part, |exit| ways.of(exit).references);
-        let first = batch.accesses().len();
-        if self.wants.misses {
-            batch.more_accesses(part.iter().map(|pass| references(pass, ways)).sum());
-        }
+        let accesses =
+            if self.wants.misses { part.iter().map(|pass| references(pass, ways)).sum() } else { 0 };
+        let first = batch.accesses.more(accesses);
         batch.weight = weights.reference;
         self.keys.begin(weights.reference);
         let groups = std::mem::take(&mut self.sorted.groups);
@@ -118,6 +121,11 @@ impl Columns {
         self.sorted.groups = groups;
         self.keys.end(batch);
         add_events(batch, first, passes, part, weights.reference, self.wants, around);
+    }
+
+    /// Hands on what was kept back; `send` takes a batch.
+    pub fn drain(&mut self, batch: &mut Batch, send: impl FnMut(&mut Batch)) {
+        self.keys.drain(batch, send);
     }
 
     /// All passes through one superblock. An exit further down makes the references of those before it and more.
@@ -184,13 +192,9 @@ impl Columns {
         let count = starts.len();
         self.keys.add(batch, pc, kind, count, addresses, values);
         if self.wants.misses {
-            let flags = kind.flags | Event::ADDRESS;
-            let (size, numbers) = (u32::from(kind.size), &self.sorted.numbers[range]);
-            for (i, number) in numbers.iter().enumerate() {
-                let of = |column: &[u64]| column.get(i).or(column.first()).copied().unwrap_or(0);
-                let access = Access { data: of(addresses), value: of(values), size, flags };
-                batch.set_access(at + *number as usize, access);
-            }
+            let site =
+                accesses::Site { flags: kind.flags, size: kind.size.into(), line_mask: self.line_mask };
+            batch.accesses.set_all(at, &self.sorted.numbers[range], site, addresses, values);
         }
     }
 
@@ -206,8 +210,7 @@ impl Columns {
             let event = Event { pc, data, value, size: kind.size.into(), times: 1, flags };
             let event = around.pending.place(event, weight, around.places, around.missing);
             if self.wants.misses {
-                let access = event.map_or_else(Access::default, |event| event.access());
-                batch.set_access(at + self.sorted.numbers[place] as usize, access);
+                batch.accesses.set(at + self.sorted.numbers[place] as usize, event.as_ref());
             }
             if let Some(event) = event {
                 add_event(batch, &event, weight, self.wants);
@@ -253,7 +256,7 @@ fn add_events(
             for (i, event) in passes.events[first..first + count].iter().enumerate() {
                 let event = around.pending.place(*event, weight, around.places, around.missing);
                 if wants.misses {
-                    batch.set_access(at + i, event.map_or_else(Access::default, |event| event.access()));
+                    batch.accesses.set(at + i, event.as_ref());
                 }
                 if let Some(event) = event {
                     add_event(batch, &event, weight, wants);

@@ -71,6 +71,8 @@ pub(crate) struct Shares {
     pub recipes: usize,
     /// Passes in all open bursts.
     pub open: usize,
+    /// Rows of counts beside the trees: where there are no bursts, they have what bursts would.
+    pub rows: usize,
     /// References that wait for a look at the mappings.
     pub pending: usize,
 }
@@ -97,6 +99,7 @@ impl Config {
             exits: share * 2 / EXIT_BYTES,
             recipes: share,
             open: share,
+            rows: if self.burst_time.is_none() { share } else { 0 },
             pending: share / size_of::<(Event, u64)>(),
         })
     }

@@ -1,9 +1,10 @@
 //! The keys of one reference in many passes, for every kind that wants them.
 
-use crate::batch::{Batch, Event};
+use crate::batch::{BATCH, Batch, Entries, Event};
 use crate::columns::Wants;
 use crate::kind::Kind;
 use crate::reference::is_narrow;
+use crate::rows::{ROW, Rows};
 use sonde_event::PlainKind;
 
 /// Code by data is kept by lines of this size: pairs are many, and hot ones reach over whole lines.
@@ -17,29 +18,58 @@ pub(crate) fn line(data: u64) -> u64 {
     data / LINE * LINE
 }
 
+/// Most rows of each kind: together one megabyte, about what a second-level cache holds.
+const MOST_ROWS: [(Kind, usize); 5] = [
+    (Kind::LoadAddresses, 1 << 12),
+    (Kind::StoreAddresses, 1 << 11),
+    (Kind::LoadValues, 1 << 11),
+    (Kind::ZeroLoads, 1 << 10),
+    (Kind::CodeData, 1 << 12),
+];
+/// Rows of each kind that may be given away in a batch: so they add an eighth to its keys at most.
+const GIFTS: usize = BATCH / 8 / ROW;
+/// Rows that are emptied together: no more keys than a batch has references.
+const TOGETHER: usize = BATCH / ROW;
+
 /// Makes keys for a batch.
 pub(crate) struct Keys {
     wants: Wants,
     weight: u64,
-    /// How often each small value was loaded in this batch.
+    /// How often each small value was loaded in this batch, or ever, if there are rows.
     small: Box<[u64; SMALL]>,
+    /// By kind.
+    rows: [Rows; Kind::ALL.len()],
     some: Vec<u64>,
 }
 
 impl Keys {
-    /// For these kinds.
-    pub fn new(wants: Wants) -> Keys {
-        Keys { wants, weight: 1, small: Box::new([0; SMALL]), some: Vec::new() }
+    /// For these kinds, with at most so many bytes of rows; 0 where weights differ.
+    pub fn new(wants: Wants, bytes: usize) -> Keys {
+        let wanted = |kind: Kind| match kind {
+            Kind::LoadAddresses => wants.loads,
+            Kind::StoreAddresses => wants.stores,
+            Kind::LoadValues => wants.values,
+            Kind::ZeroLoads => wants.zeros,
+            _ => wants.code_data,
+        };
+        let most: usize = MOST_ROWS.iter().filter(|(kind, _)| wanted(*kind)).map(|(_, most)| most).sum();
+        let mut rows: [Rows; Kind::ALL.len()] = Default::default();
+        for (kind, len) in MOST_ROWS.into_iter().filter(|(kind, _)| wanted(*kind)) {
+            rows[kind as usize] = Rows::new(len.min(bytes / Rows::BYTES * len / most));
+        }
+        Keys { wants, weight: 1, small: Box::new([0; SMALL]), rows, some: Vec::new() }
     }
 
     /// Bytes used.
     pub fn memory_bytes(&self) -> usize {
-        size_of_val(&*self.small) + self.some.capacity() * 8
+        let rows = self.rows.iter().map(Rows::memory_bytes).sum::<usize>();
+        size_of_val(&*self.small) + rows + self.some.capacity() * 8
     }
 
     /// A batch begins whose references weigh so much.
     pub fn begin(&mut self, weight: u64) {
         self.weight = weight;
+        self.rows.iter_mut().for_each(|rows| rows.may_give(GIFTS));
     }
 
     /// Whether values of references of this kind are needed.
@@ -62,15 +92,12 @@ impl Keys {
         let load = kind.flags & Event::LOAD != 0;
         let (wants, weight) = (self.wants, self.weight);
         if load && wants.loads {
-            add_all(batch, Kind::LoadAddresses, count, data, weight);
+            self.add_numbers(batch, Kind::LoadAddresses, count, data);
         } else if !load && wants.stores {
-            add_all(batch, Kind::StoreAddresses, count, data, weight);
+            self.add_numbers(batch, Kind::StoreAddresses, count, data);
         }
         if wants.code_data {
-            match data {
-                [only] => batch.code_data.push([pc, line(*only)], count as u64, weight),
-                _ => batch.code_data.extend(data.iter().map(|data| [pc, line(*data)]), weight),
-            }
+            self.add_pairs(&mut batch.code_data, pc, count, data);
         }
         if values.is_empty() {
             return;
@@ -91,53 +118,124 @@ impl Keys {
         }
     }
 
+    /// Numbers of one kind.
+    fn add_numbers(&mut self, batch: &mut Batch, kind: Kind, count: usize, numbers: &[u64]) {
+        let (entries, rows, weight) = (batch.of_mut(kind), &mut self.rows[kind as usize], self.weight);
+        match numbers {
+            [only] if rows.is_empty() => entries.push(*only, count as u64, weight),
+            _ if rows.is_empty() => entries.extend(numbers.iter().copied(), weight),
+            [only] => rows.add(0, *only, entries.come(count), |_, number, times| entries.tell(number, times)),
+            _ => {
+                entries.come(count);
+                rows.add_all(0, numbers.iter().copied(), |_, number, times| entries.tell(number, times));
+            }
+        }
+    }
+
+    /// Lines that an instruction refers to: rows are of lines of one instruction.
+    fn add_pairs(&mut self, entries: &mut Entries<[u64; 2]>, pc: u64, count: usize, data: &[u64]) {
+        let (rows, weight) = (&mut self.rows[Kind::CodeData as usize], self.weight);
+        match data {
+            [only] if rows.is_empty() => entries.push([pc, line(*only)], count as u64, weight),
+            _ if rows.is_empty() => entries.extend(data.iter().map(|data| [pc, line(*data)]), weight),
+            [only] => rows.add(pc, *only / LINE, entries.come(count), |pc, line, times| {
+                entries.tell([pc, line * LINE], times)
+            }),
+            _ => {
+                entries.come(count);
+                let lines = data.iter().map(|data| data / LINE);
+                rows.add_all(pc, lines, |pc, line, times| entries.tell([pc, line * LINE], times));
+            }
+        }
+    }
+
     fn add_values(&mut self, batch: &mut Batch, count: usize, values: &[u64]) {
-        if let [only] = values {
-            return batch.of_mut(Kind::LoadValues).push(*only, count as u64, self.weight);
+        if let [_] = values {
+            return self.add_numbers(batch, Kind::LoadValues, count, values);
         }
         // Whether a value is small cannot be predicted: each one is written, and kept or not.
-        let some = room(&mut self.some, values.len());
+        let mut some = std::mem::take(&mut self.some);
+        let list = room(&mut some, values.len());
         let mut large = 0;
         for &value in values {
             let is_large = value >= SMALL as u64;
-            some[large] = value;
+            list[large] = value;
             large += usize::from(is_large);
             self.small[value as usize % SMALL] += u64::from(!is_large);
         }
-        batch.of_mut(Kind::LoadValues).extend(some[..large].iter().copied(), self.weight);
+        if !self.rows[Kind::LoadValues as usize].is_empty() {
+            batch.of_mut(Kind::LoadValues).come(values.len() - large);
+        }
+        match &list[..large] {
+            [] => {}
+            [only] => self.add_numbers(batch, Kind::LoadValues, 1, &[*only]),
+            list => self.add_numbers(batch, Kind::LoadValues, list.len(), list),
+        }
+        self.some = some;
     }
 
     fn add_zeros(&mut self, batch: &mut Batch, count: usize, data: &[u64], values: &[u64]) {
-        let zeros = batch.of_mut(Kind::ZeroLoads);
         match (data, values) {
             (_, [value]) if *value != 0 => {}
-            (_, [_]) => add_all(batch, Kind::ZeroLoads, count, data, self.weight),
-            ([only], _) => {
+            (_, [_]) => self.add_numbers(batch, Kind::ZeroLoads, count, data),
+            ([_], _) => {
                 let times = values.iter().filter(|value| **value == 0).count();
                 if times > 0 {
-                    zeros.push(*only, times as u64, self.weight);
+                    self.add_numbers(batch, Kind::ZeroLoads, times, data);
                 }
             }
             _ => {
-                let some = room(&mut self.some, values.len());
+                let mut some = std::mem::take(&mut self.some);
+                let list = room(&mut some, values.len());
                 let mut length = 0;
                 for (data, value) in data.iter().zip(values) {
-                    some[length] = *data;
+                    list[length] = *data;
                     length += usize::from(*value == 0);
                 }
-                zeros.extend(some[..length].iter().copied(), self.weight);
+                if length > 0 {
+                    self.add_numbers(batch, Kind::ZeroLoads, length, &list[..length]);
+                }
+                self.some = some;
             }
         }
     }
 
     /// The batch is complete.
     pub fn end(&mut self, batch: &mut Batch) {
-        if !self.wants.values {
-            return;
+        if self.rows[Kind::LoadValues as usize].is_empty() {
+            self.end_small(batch, |entries, value, times, weight| entries.push(value, times, weight));
         }
-        let entries = batch.of_mut(Kind::LoadValues);
-        for (value, times) in self.small.iter_mut().enumerate().filter(|(_, times)| **times > 0) {
-            entries.push(value as u64, std::mem::take(times), self.weight);
+    }
+
+    fn end_small(&mut self, batch: &mut Batch, push: impl Fn(&mut Entries<u64>, u64, u64, u64)) {
+        if self.wants.values {
+            let entries = batch.of_mut(Kind::LoadValues);
+            for (value, times) in self.small.iter_mut().enumerate().filter(|(_, times)| **times > 0) {
+                push(entries, value as u64, std::mem::take(times), self.weight);
+            }
+        }
+    }
+
+    /// Empties all rows into batches, which `send` takes.
+    pub fn drain(&mut self, batch: &mut Batch, mut send: impl FnMut(&mut Batch)) {
+        if !self.rows[Kind::LoadValues as usize].is_empty() {
+            self.end_small(batch, |entries, value, times, _| entries.tell(value, times));
+        }
+        for kind in MOST_ROWS.map(|(kind, _)| kind) {
+            let rows = &mut self.rows[kind as usize];
+            for at in 0..rows.len() {
+                match kind {
+                    Kind::CodeData => {
+                        let entries = &mut batch.code_data;
+                        rows.empty(at, &mut |pc, line, times| entries.tell([pc, line * LINE], times));
+                    }
+                    _ => rows.empty(at, &mut |_, number, times| batch.of_mut(kind).tell(number, times)),
+                }
+                if at % TOGETHER == TOGETHER - 1 {
+                    send(batch);
+                }
+            }
+            send(batch);
         }
     }
 }
@@ -147,12 +245,4 @@ fn room(some: &mut Vec<u64>, length: usize) -> &mut [u64] {
         some.resize(length, 0);
     }
     &mut some[..length]
-}
-
-fn add_all(batch: &mut Batch, kind: Kind, count: usize, data: &[u64], weight: u64) {
-    let entries = batch.of_mut(kind);
-    match data {
-        [only] => entries.push(*only, count as u64, weight),
-        _ => entries.extend(data.iter().copied(), weight),
-    }
 }

@@ -29,6 +29,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod accesses;
 mod bank;
 mod batch;
 mod bursts;
@@ -46,6 +47,7 @@ mod passes;
 mod pending;
 mod ranges;
 mod reference;
+mod rows;
 mod sorted;
 mod summaries;
 mod summary;

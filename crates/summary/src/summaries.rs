@@ -64,7 +64,7 @@ impl Summaries {
             crew: Crew::new(&config, &shares)?,
             code: Code::new(shares.exits),
             ways: Ways::new(shares.recipes),
-            columns: Columns::new(wants),
+            columns: Columns::new(wants, shares.rows, config.cache.first().line),
             pending: Pending::new(shares.pending),
             config,
             shares,
@@ -122,6 +122,7 @@ impl Summaries {
         }
         self.hand_on();
         self.give_up_pending();
+        self.drain();
         let own = self.own_bytes();
         let crew = std::mem::replace(&mut self.crew, Crew::idle());
         finish::summary(self, crew.finish(), own, catalog)
@@ -207,11 +208,24 @@ impl Summaries {
                 add_event(&mut batch, event, *weight, self.wants);
                 batch.weight = *weight;
                 if self.wants.misses {
-                    batch.more_accesses(1)[0] = event.access();
+                    let at = batch.accesses.more(1);
+                    batch.accesses.set(at, Some(event));
                 }
             }
             self.send(&mut batch);
         }
+        self.batch = batch;
+    }
+
+    /// Hands to the trees what is counted beside them.
+    fn drain(&mut self) {
+        let mut batch = std::mem::take(&mut self.batch);
+        let crew = &mut self.crew;
+        self.columns.drain(&mut batch, |batch| {
+            if !batch.is_empty() {
+                crew.take(batch);
+            }
+        });
         self.batch = batch;
     }
 

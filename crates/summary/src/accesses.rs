@@ -1,0 +1,192 @@
+//! References in the order in which they were made, for the cache model, in as few bytes as it needs: most of them are
+//! written one column after the other, far apart, and read once.
+
+use crate::batch::Event;
+use sonde_cache::{Cache, Found};
+
+/// A load, not a store.
+const LOAD: u64 = 1;
+/// A load whose value is known.
+const VALUE: u64 = 2;
+/// What is there is not an address, but where among the odd ones the reference is.
+const ODD: u64 = 4;
+/// Room for flags: no line is shorter than eight bytes.
+const FLAGS: u64 = 7;
+/// No reference: it waits for its place, or has no address.
+const NOTHING: u64 = ODD | u64::MAX << 3;
+
+/// A reference that is not known to lie in one line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Odd {
+    data: u64,
+    size: u32,
+}
+
+/// References of a batch; memory is kept.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Accesses {
+    /// Of each reference its address, with flags instead of its low bits.
+    words: Vec<u64>,
+    /// Of each reference its value, where flags say that it is known.
+    values: Vec<u64>,
+    used: usize,
+    odd: Vec<Odd>,
+}
+
+/// What is the same about one reference in many passes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Site {
+    /// [`Event::LOAD`] and the like.
+    pub flags: u16,
+    pub size: u32,
+    /// Bytes of a line of the first level, less one.
+    pub line_mask: u64,
+}
+
+impl Site {
+    #[inline(always)]
+    fn word(self, data: u64, flags: u64, odd: &mut Vec<Odd>) -> u64 {
+        if (data & self.line_mask) + u64::from(self.size.max(1)) <= self.line_mask + 1 {
+            data & !FLAGS | flags
+        } else {
+            odd.push(Odd { data, size: self.size });
+            (odd.len() as u64 - 1) << 3 | ODD | flags
+        }
+    }
+}
+
+fn fill(column: &mut [u64], numbers: &[u32], with: u64) {
+    numbers.iter().for_each(|number| column[*number as usize] = with);
+}
+
+impl Accesses {
+    /// Most bytes that a reference takes.
+    pub const BYTES: usize = 16 + size_of::<Odd>();
+
+    /// How many.
+    pub fn len(&self) -> usize {
+        self.used
+    }
+
+    /// Bytes used.
+    pub fn memory_bytes(&self) -> usize {
+        (self.words.capacity() + self.values.capacity()) * 8 + self.odd.capacity() * size_of::<Odd>()
+    }
+
+    /// Empties it; its memory stays.
+    pub fn clear(&mut self) {
+        self.used = 0;
+        self.odd.clear();
+    }
+
+    /// Room for so many more, each of which has to be set. Where the first is.
+    pub fn more(&mut self, count: usize) -> usize {
+        let from = self.used;
+        self.used += count;
+        if self.words.len() < self.used {
+            self.words.resize(self.used, NOTHING);
+            self.values.resize(self.used, 0);
+        }
+        from
+    }
+
+    /// One reference, if it has an address.
+    pub fn set(&mut self, index: usize, event: Option<&Event>) {
+        let event = event.filter(|event| event.is(Event::ADDRESS));
+        self.words[index] = event.map_or(NOTHING, |event| {
+            self.values[index] = event.value;
+            self.odd.push(Odd { data: event.data, size: event.size });
+            (self.odd.len() as u64 - 1) << 3 | ODD | flags(event.flags)
+        });
+    }
+
+    /// The same reference of many passes: of pass `i` at `from + numbers[i]`. One address or value alone stands for all; no
+    /// value is none that is known.
+    pub fn set_all(&mut self, from: usize, numbers: &[u32], site: Site, data: &[u64], values: &[u64]) {
+        let flags = flags(site.flags);
+        let (words, odd) = (&mut self.words[from..], &mut self.odd);
+        match data {
+            [only] => fill(words, numbers, site.word(*only, flags, odd)),
+            _ => {
+                for (number, data) in numbers.iter().zip(data) {
+                    words[*number as usize] = site.word(*data, flags, odd);
+                }
+            }
+        }
+        let known = &mut self.values[from..];
+        match values {
+            _ if flags & VALUE == 0 => {}
+            [only] => fill(known, numbers, *only),
+            _ => {
+                for (number, value) in numbers.iter().zip(values) {
+                    known[*number as usize] = *value;
+                }
+            }
+        }
+    }
+
+    /// Asks the model for all of them, in their order; tells the known values of loads that missed the first level, and
+    /// where they were found.
+    pub fn play(&self, cache: &mut Cache, mut missed: impl FnMut(u64, Found)) {
+        for (word, value) in self.words[..self.used].iter().zip(&self.values) {
+            let is_load = word & LOAD != 0;
+            let found = if word & ODD == 0 {
+                cache.refer_within(is_load, *word)
+            } else {
+                let Some(odd) = self.odd.get((word >> 3) as usize) else { continue };
+                cache.refer(is_load, odd.data, odd.size.into())
+            };
+            if found > Found::First && word & VALUE != 0 {
+                missed(*value, found);
+            }
+        }
+    }
+}
+
+fn flags(of: u16) -> u64 {
+    let is = |flags: u16| of & flags == flags;
+    (u64::from(is(Event::LOAD)) * LOAD) | (u64::from(is(Event::LOAD | Event::VALUE)) * VALUE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sonde_cache::Config;
+
+    /// However references are put in, the model sees each as it is and in its order.
+    #[test]
+    fn columns_come_back_in_their_order() {
+        let config = Config::parse("256:2:8,1K:2:8").unwrap();
+        let (mut packed, mut plain) = (Cache::new(&config), Cache::new(&config));
+        let mut accesses = Accesses::default();
+        for round in 0..3 {
+            accesses.clear();
+            let at = |i: u64| (i * i * 37 + round * 8) % 700;
+            let (numbers, data): (Vec<u32>, Vec<u64>) = (0..200).map(|i| (i as u32 * 3, at(i))).unzip();
+            let values: Vec<u64> = data.iter().map(|data| data ^ 5).collect();
+            let from = accesses.more(600);
+            let site = |flags, size| Site { flags, size, line_mask: 7 };
+            let load = Event::LOAD | Event::VALUE;
+            accesses.set_all(from, &numbers, site(load, 4), &data, &values);
+            accesses.set_all(from + 1, &numbers, site(0, 16), &[640], &[]);
+            for (i, number) in numbers.iter().enumerate() {
+                let flags = if i % 2 == 0 { load | Event::ADDRESS } else { Event::LOAD };
+                let event = Event { data: at(3 * i as u64), value: 9, size: 1, flags, ..Event::default() };
+                accesses.set(from + 2 + *number as usize, Some(&event));
+            }
+            let (mut got, mut expected) = (Vec::new(), Vec::new());
+            accesses.play(&mut packed, |value, found| got.push((value, found)));
+            for i in 0..200 {
+                expected.push((at(i) ^ 5, plain.load(at(i), 4)));
+                plain.store(640, 16);
+                if i % 2 == 0 {
+                    expected.push((9, plain.load(at(3 * i), 1)));
+                }
+            }
+            expected.retain(|(_, found)| *found > Found::First);
+            assert!(!got.is_empty());
+            assert_eq!(got, expected);
+            assert_eq!(packed.statistics(), plain.statistics());
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! Exact counts of keys that come again and again, before a tree sees them: a program touches the same few hundred
+//! kilobytes for millions of references, which is less than a tree needs to find its way to them each time.
+//!
+//! A row counts 64 neighbouring numbers, side by side in few bytes. Rows are found by hashing; one that others want
+//! for long enough goes to the tree, and what finds its row taken meanwhile goes there at once. So a stream that never
+//! comes back costs one look more than without rows. What a tree gets has the weight of all that it stands for: its bound
+//! is that of weighted events, and holds for everything once the rows are emptied.
+
+/// Numbers that a row counts.
+pub(crate) const ROW: usize = 64;
+/// How often a row is found taken before it is given away.
+const PATIENCE: u8 = 31;
+/// Fewest rows that are worth a look.
+const FEWEST: usize = 64;
+/// 2^64 divided by the golden ratio: multiplying by it spreads low and high bits into the top ones.
+const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// What a row counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Tag {
+    /// What all numbers belong to: an instruction, or nothing.
+    of: u64,
+    /// The numbers, divided by [`ROW`].
+    numbers: u64,
+}
+
+/// No numbers: they have fewer bits.
+const FREE: Tag = Tag { of: 0, numbers: u64::MAX };
+
+/// A table of rows.
+#[derive(Default)]
+pub(crate) struct Rows {
+    tags: Vec<Tag>,
+    counts: Vec<[u8; ROW]>,
+    patience: Vec<u8>,
+    shift: u32,
+    /// How many may still be given away.
+    gifts: usize,
+}
+
+impl Rows {
+    /// Bytes of a row.
+    pub const BYTES: usize = size_of::<Tag>() + size_of::<[u8; ROW]>() + 1;
+
+    /// So many rows, or the power of two below; none if that is too few.
+    pub fn new(most: usize) -> Rows {
+        let len = if most >= FEWEST { 1 << most.ilog2() } else { 0 };
+        Rows {
+            tags: vec![FREE; len],
+            counts: vec![[0; ROW]; len],
+            patience: vec![0; len],
+            shift: u64::BITS - len.max(2).ilog2(),
+            gifts: 0,
+        }
+    }
+
+    /// So many may be given away from now on: each can give [`ROW`] keys to the tree.
+    pub fn may_give(&mut self, gifts: usize) {
+        self.gifts = gifts;
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.tags.is_empty()
+    }
+
+    /// How many.
+    pub fn len(&self) -> usize {
+        self.tags.len()
+    }
+
+    /// Bytes used.
+    pub fn memory_bytes(&self) -> usize {
+        self.tags.len() * Rows::BYTES
+    }
+
+    #[inline(always)]
+    fn place(&self, tag: Tag) -> usize {
+        let mixed = tag.numbers ^ tag.of.wrapping_mul(GOLDEN).rotate_left(32);
+        (mixed.wrapping_mul(GOLDEN) >> self.shift) as usize
+    }
+
+    /// Counts numbers that belong to `of`. What has to go to the tree is told to `out`: what it belongs to, the number, and
+    /// how often it came.
+    #[inline]
+    pub fn add_all(
+        &mut self,
+        of: u64,
+        numbers: impl Iterator<Item = u64>,
+        mut out: impl FnMut(u64, u64, u64),
+    ) {
+        for number in numbers {
+            let tag = Tag { of, numbers: number / ROW as u64 };
+            let at = self.place(tag);
+            if self.tags[at] != tag {
+                self.miss(at, tag, number, 1, &mut out);
+                continue;
+            }
+            let count = &mut self.counts[at][number as usize % ROW];
+            *count = count.wrapping_add(1);
+            if *count == 0 {
+                out(of, number, 1 << u8::BITS);
+            }
+        }
+    }
+
+    /// Counts a number that came so often.
+    pub fn add(&mut self, of: u64, number: u64, times: u64, mut out: impl FnMut(u64, u64, u64)) {
+        let tag = Tag { of, numbers: number / ROW as u64 };
+        let at = self.place(tag);
+        let Ok(few) = u8::try_from(times) else { return out(of, number, times) };
+        if self.tags[at] != tag {
+            return self.miss(at, tag, number, few, &mut out);
+        }
+        let count = &mut self.counts[at][number as usize % ROW];
+        match count.checked_add(few) {
+            Some(sum) => *count = sum,
+            None => out(of, number, times),
+        }
+    }
+
+    /// The row is taken by others.
+    #[cold]
+    #[inline(never)]
+    fn miss(&mut self, at: usize, tag: Tag, number: u64, times: u8, out: &mut impl FnMut(u64, u64, u64)) {
+        if self.tags[at] != FREE {
+            if self.patience[at] > 0 || self.gifts == 0 {
+                self.patience[at] = self.patience[at].saturating_sub(1);
+                return out(tag.of, number, times.into());
+            }
+            self.gifts -= 1;
+            self.empty(at, out);
+        }
+        (self.tags[at], self.patience[at]) = (tag, PATIENCE);
+        self.counts[at][number as usize % ROW] = times;
+    }
+
+    /// Takes everything out of a row, which is free then.
+    pub fn empty(&mut self, at: usize, out: &mut impl FnMut(u64, u64, u64)) {
+        let tag = std::mem::replace(&mut self.tags[at], FREE);
+        let first = tag.numbers.wrapping_mul(ROW as u64);
+        for (number, count) in self.counts[at].iter_mut().enumerate() {
+            match std::mem::take(count) {
+                0 => {}
+                times => out(tag.of, first + number as u64, times.into()),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn too_few_are_none() {
+        assert!(Rows::new(FEWEST - 1).is_empty());
+        assert_eq!(Rows::new(1000).len(), 512);
+        assert!(Rows::new(1000).memory_bytes() <= 1000 * Rows::BYTES);
+    }
+
+    proptest! {
+        /// Nothing is lost or counted twice, whether rows are kept, taken over or full.
+        #[test]
+        fn counts_are_exact(
+            columns in prop::collection::vec(
+                (0..3u64, prop_oneof![0..300u64, any::<u64>()], 1..2000u64, prop::option::of(1..200_000u64)), 1..80),
+        ) {
+            let mut rows = Rows::new(FEWEST);
+            let (mut exact, mut got) = (BTreeMap::new(), BTreeMap::new());
+            let (mut told, mut all, mut gifts) = (0, 0, 0);
+            let mut out = |of: u64, number: u64, times: u64| {
+                told += 1;
+                *got.entry((of, number)).or_insert(0) += times;
+            };
+            for (of, start, step, times) in columns {
+                rows.may_give(10);
+                gifts += 10;
+                let numbers: Vec<u64> = (0..500u64).map(|i| start.wrapping_add(i * i % step * 7)).collect();
+                match times {
+                    Some(times) => {
+                        all += 1;
+                        *exact.entry((of, start)).or_insert(0) += times;
+                        rows.add(of, start, times, &mut out);
+                    }
+                    None => {
+                        all += numbers.len();
+                        numbers.iter().for_each(|number| *exact.entry((of, *number)).or_insert(0) += 1);
+                        rows.add_all(of, numbers.into_iter(), &mut out);
+                    }
+                }
+            }
+            (0..rows.len()).for_each(|at| rows.empty(at, &mut out));
+            prop_assert_eq!(got, exact);
+            prop_assert!(told <= all + (gifts + FEWEST) * ROW);
+        }
+
+        /// A hot number is told of seldom.
+        #[test]
+        fn what_comes_again_stays(number: u64, of: u64) {
+            let mut rows = Rows::new(FEWEST);
+            let mut told = Vec::new();
+            rows.add_all(of, std::iter::repeat_n(number, 200_000), |of, number, times| told.push((of, number, times)));
+            prop_assert_eq!(told, [(of, number, 256); 781]);
+        }
+    }
+}
