@@ -1,6 +1,7 @@
 //! The report for a terminal.
 
 mod calls;
+mod fit;
 mod lists;
 mod loops;
 mod objects;
@@ -10,9 +11,9 @@ mod tree;
 use crate::figures::grouped;
 use crate::section::Section;
 use crate::view::Report;
-use sonde_symbol::shorten;
 use std::io::{self, Write};
 
+pub(crate) use fit::{fit, fit_code};
 pub use lists::waits_in_words;
 pub use tree::write_hot;
 
@@ -81,58 +82,6 @@ pub(crate) fn plus_minus(half: f64) -> String {
     if half == 0.0 { String::new() } else { format!(" ±{:4.1}", half * 100.0) }
 }
 
-/// Cut to a number of columns, the middle left out: both ends of a name say something.
-pub(crate) fn fit(text: &str, columns: usize) -> String {
-    let chars: Vec<char> = text.chars().collect();
-    if chars.len() <= columns.max(4) {
-        return text.to_owned();
-    }
-    let keep = columns.max(4) - 1;
-    let (head, tail) = (keep.div_ceil(2), keep / 2);
-    let mut all: String = chars[..head].iter().collect();
-    all.push('…');
-    all.extend(&chars[chars.len() - tail..]);
-    all
-}
-
-/// A name of code cut to a number of columns: functions are shortened before places are cut.
-pub(crate) fn fit_code(text: &str, columns: usize) -> String {
-    if text.chars().count() <= columns {
-        return text.to_owned();
-    }
-    let (inner, outer) = match text.split_once(", inlined in ") {
-        Some((inner, outer)) => (inner.rsplit_once(" at ").unwrap_or((inner, "")), outer),
-        None => (("", ""), text),
-    };
-    let outer = outer.rsplit_once(", ").filter(|(_, place)| is_line(place)).unwrap_or((outer, ""));
-    let names = if inner.0.is_empty() { 1 } else { 2 };
-    let fixed = text.chars().count() - inner.0.chars().count() - outer.0.chars().count();
-    let room = columns.saturating_sub(fixed);
-    // What the shorter one leaves goes to the longer one.
-    let rest = |other: &str, least: usize| room.saturating_sub(other.chars().count()).max(least).max(16);
-    let at = |name: &str, with: &str, place: &str| {
-        if place.is_empty() { name.to_owned() } else { format!("{name}{with}{place}") }
-    };
-    let name = shorten(outer.0, rest(inner.0, room / names));
-    let outside = at(&name, ", ", outer.1);
-    if names == 1 {
-        return fit(&outside, columns);
-    }
-    let inlined = shorten(inner.0, rest(&name, 0));
-    let whole = format!("{}, inlined in {outside}", at(&inlined, " at ", inner.1));
-    if whole.chars().count() <= columns {
-        return whole;
-    }
-    // Where it was inlined says more than where it is written down.
-    fit(&format!("{inlined}, inlined in {outside}"), columns)
-}
-
-/// Whether it is a file and lines, rather than a part of a name with commas.
-fn is_line(text: &str) -> bool {
-    let Some((file, lines)) = text.rsplit_once(':') else { return false };
-    !file.contains([' ', '<', '(']) && lines.chars().all(|c| c.is_ascii_digit() || c == '-')
-}
-
 /// Text in lines of at most so many columns, broken between words.
 pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
@@ -179,34 +128,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn long_names_keep_both_ends() {
-        assert_eq!(fit("abcdefghij", 7), "abc…hij");
-        assert_eq!(fit("abc", 7), "abc");
-        assert_eq!(fit("äöüäöüäöü", 5).chars().count(), 5);
-    }
-
-    #[test]
     fn sentences_are_wrapped_between_words() {
         assert_eq!(wrap("one two three", 7), ["one two", "three"]);
         assert_eq!(wrap("averyverylongword two", 5), ["averyverylongword", "two"]);
         assert_eq!(wrap("", 5), [""]);
         assert_eq!(wrap("sampling, 95 %)", 13), ["sampling,", "95 %)"]);
-    }
-
-    #[test]
-    fn names_of_code_keep_their_places() {
-        let text = "bool a::operator< <int>(int, int) at stl_x.h:120, inlined in sort_all(std::vector<int>&), main.cpp:33";
-        assert_eq!(fit_code(text, 200), text);
-        let short = fit_code(text, 76);
-        assert_eq!(short, "a::operator< <..>(..) at stl_x.h:120, inlined in sort_all(..), main.cpp:33");
-        assert_eq!(
-            fit_code("std::vector<int>::at(int) and 2 more, main.cpp:7", 40),
-            "std::vector::at and 2 more, main.cpp:7"
-        );
-        assert_eq!(fit_code(text, 60), "a::operator<, inlined in sort_all(..), main.cpp:33");
-        assert_eq!(
-            fit_code("std::sort_loop<long, int>(long, int) [clone .isra.0]", 24),
-            "std::sort_loop<..>(..)"
-        );
     }
 }
