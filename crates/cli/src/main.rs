@@ -3,6 +3,7 @@
 
 mod commands;
 mod counters;
+mod mistaken;
 mod outcome;
 mod quantity;
 mod recorder;

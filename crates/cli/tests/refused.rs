@@ -25,6 +25,31 @@ fn a_mistyped_option_is_an_error_of_usage_not_a_program() {
 }
 
 #[test]
+fn a_profile_is_not_a_trace_and_the_right_command_is_named() {
+    let bench = Bench::new();
+    bench.sonde(&["run", "--quiet", "-o", "it.sonde", "--", "true"]).good();
+    bench.sonde(&["trace", "record", "-o", "it.trace", "--", "true"]).good();
+    std::fs::write(bench.path("text"), "neither of them").unwrap();
+    let cases: [(&[&str], &str); 9] = [
+        (&["report", "it.trace"], "a trace, not a profile: `sonde trace info it.trace`"),
+        (&["merge", "-o", "sum", "it.sonde", "it.trace"], "`sonde trace info it.trace`"),
+        (&["diff", "it.sonde", "it.trace"], "`sonde trace info it.trace`"),
+        (&["trace", "info", "it.sonde"], "a profile, not a trace: `sonde report it.sonde`"),
+        (&["trace", "replay", "it.sonde"], "`sonde report it.sonde`"),
+        (&["trace", "check", "it.sonde"], "`sonde report it.sonde`"),
+        (&["lab", "loops", "--trace", "it.sonde"], "`sonde report it.sonde`"),
+        (&["report", "text"], "text: this is not a profile of Sonde"),
+        (&["trace", "info", "text"], "text: not a trace file of Sonde"),
+    ];
+    for (args, words) in cases {
+        let done = bench.sonde(args);
+        assert_eq!(done.status, Some(2), "{args:?}: {}", done.err);
+        assert!(done.err.contains(words), "{args:?}: {}", done.err);
+        assert_eq!(done.err.lines().count(), 1, "{args:?}: {}", done.err);
+    }
+}
+
+#[test]
 fn errors_say_what_to_do() {
     let bench = Bench::new();
     script(&bench.path("plain"), "text", 0o644);

@@ -32,7 +32,7 @@ mod read;
 mod text;
 mod write;
 
-pub use head::{Kind, MAX_PLAIN, VERSION};
+pub use head::{Kind, MAX_PLAIN, VERSION, begins_as_trace};
 pub use play::{PlayError, Player, Replayed, replay};
 pub use read::{Chunk, Item, TraceError, TraceReader};
 pub use text::{End, Machine, Meta, detail_name};

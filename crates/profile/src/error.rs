@@ -37,7 +37,7 @@ pub enum ProfileError {
         cause: Box<ProfileError>,
     },
     /// It is something else.
-    #[error("this is not a profile of Sonde (it does not begin as one); traces are read with `sonde trace`")]
+    #[error("this is not a profile of Sonde (it does not begin as one)")]
     NotAProfile,
     /// A later version of Sonde wrote it.
     #[error("version {found} of the format is not known, only versions up to {known}: use a newer Sonde")]

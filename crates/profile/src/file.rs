@@ -107,7 +107,7 @@ fn wrap(content: &[u8]) -> io::Result<Vec<u8>> {
 }
 
 /// Whether these are the first bytes of a profile of some version.
-pub(crate) fn begins_as_profile(head: &[u8]) -> bool {
+pub fn begins_as_profile(head: &[u8]) -> bool {
     head.starts_with(&[&SKIPPABLE[..], &MAGIC[..]].concat())
 }
 

@@ -51,7 +51,7 @@ mod wire;
 pub use atomic::try_to_write;
 pub use check::Invalid;
 pub use error::ProfileError;
-pub use file::{Limits, VERSION};
+pub use file::{Limits, VERSION, begins_as_profile};
 pub use merge::MergeOptions;
 pub use profile::{Profile, Totals};
 pub use run::{Ending, Named, Run};

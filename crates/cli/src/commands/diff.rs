@@ -8,10 +8,10 @@ use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
 use anyhow::Result;
-use sonde_profile::Profile;
 use sonde_profile::diff::{DiffOptions, Pair};
 
 use crate::commands::report::symbols;
+use crate::mistaken;
 use crate::outcome::CannotWrite;
 use crate::quantity::parse_share;
 
@@ -62,7 +62,7 @@ pub struct Args {
 
 /// Compares.
 pub fn run(args: &Args) -> Result<()> {
-    let (before, after) = (Profile::read(&args.before)?, Profile::read(&args.after)?);
+    let (before, after) = (mistaken::profile(&args.before)?, mistaken::profile(&args.after)?);
     let options = DiffOptions { hot: args.hot, least: args.least, confidence: args.confidence };
     let pair = Pair::new(&before, &after, options)?;
     let mut symbols = symbols(&args.debug_dir);

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use sonde_profile::{MergeOptions, Profile};
 
+use crate::mistaken;
 use crate::outcome::CannotWrite;
 use crate::quantity::{count, grouped};
 
@@ -38,9 +39,9 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<()> {
     let options = MergeOptions { by_name: args.by_name };
     let (first, rest) = args.files.split_first().context("no profile given")?;
-    let mut sum = Profile::read(first)?;
+    let mut sum = mistaken::profile(first)?;
     for file in rest {
-        let more = Profile::read(file)?;
+        let more = mistaken::profile(file)?;
         sum.merge(&more, &options).with_context(|| format!("cannot add {}", file.display()))?;
     }
     sum.write_to(&args.output)?;

@@ -11,6 +11,7 @@ use sonde_report::{About, Options, Section, Style, Subject};
 use sonde_symbol::Symbols;
 
 use crate::commands::run::{advice, due, loss_in_words, too_few};
+use crate::mistaken;
 use crate::outcome::CannotWrite;
 use crate::quantity::{grouped, parse_share};
 
@@ -72,7 +73,7 @@ pub fn run(args: &Args) -> Result<()> {
     }
     let sections = sections(&args.section)?;
     let file = args.file.as_deref().context("no profile given: sonde report FILE --section ...")?;
-    let profile = Profile::read(file)?;
+    let profile = mistaken::profile(file)?;
     let mut symbols = symbols(&args.debug_dir);
     let options =
         Options { hot: args.hot, top: if args.top == 0 || args.json { usize::MAX } else { args.top } };

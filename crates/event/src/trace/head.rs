@@ -62,6 +62,11 @@ pub struct Head {
     pub checksum: u32,
 }
 
+/// Whether these are the first bytes of a trace of some version.
+pub fn begins_as_trace(head: &[u8]) -> bool {
+    head.starts_with(&FILE_MAGIC)
+}
+
 /// The file's head.
 pub fn file_head() -> [u8; FILE_HEAD] {
     let mut head = [0; FILE_HEAD];

@@ -7,13 +7,13 @@ use anyhow::{Context, Result};
 use sonde_event::Reader;
 use sonde_event::trace::{Replayed, TraceReader, replay};
 
+use crate::mistaken::no_trace;
 use crate::outcome::{Damaged, EndsEarly};
 
 /// Opens a trace.
 pub fn open(path: &Path) -> Result<TraceReader<File>> {
-    let name = || path.display().to_string();
     let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
-    TraceReader::new(file).with_context(name)
+    TraceReader::new(file).map_err(|error| no_trace(path, error))
 }
 
 /// Plays a trace to a reader.
