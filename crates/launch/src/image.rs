@@ -2,9 +2,11 @@
 
 use object::elf;
 use object::read::elf::{ElfFile64, FileHeader, ProgramHeader};
-use std::sync::OnceLock;
-
 use object::{Endianness, Object, ObjectSymbol};
+use std::fs::File;
+use std::io::{self, Read, Seek};
+use std::path::Path;
+use std::sync::OnceLock;
 
 /// The probe, as built into this program.
 pub static PROBE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/probe.so"));
@@ -70,8 +72,29 @@ impl Image {
     }
 }
 
-/// Whether an ELF program asks for a dynamic loader.
-pub fn has_interpreter(data: &[u8]) -> Result<bool, String> {
+/// Bytes from the start of a file that nearly always hold its program headers and notes. Programs can be large, and are
+/// not read as a whole for that.
+const HEAD: u64 = 1 << 16;
+
+fn head_of(file: &File, most: u64) -> io::Result<Vec<u8>> {
+    let mut head = Vec::new();
+    let mut from_start = file;
+    from_start.rewind()?;
+    from_start.take(most).read_to_end(&mut head)?;
+    Ok(head)
+}
+
+/// Whether an ELF program asks for a dynamic loader; an error says what is wrong with it.
+pub fn is_dynamic(path: &Path) -> io::Result<Result<bool, String>> {
+    let file = File::open(path)?;
+    match has_interpreter(&head_of(&file, HEAD)?) {
+        // Tools that change programs put the headers behind everything else.
+        Err(_) => Ok(has_interpreter(&head_of(&file, u64::MAX)?)),
+        found => Ok(found),
+    }
+}
+
+fn has_interpreter(data: &[u8]) -> Result<bool, String> {
     let header = elf::FileHeader64::<Endianness>::parse(data).map_err(|e| e.to_string())?;
     let endian = header.endian().map_err(|e| e.to_string())?;
     let programs = header.program_headers(endian, data).map_err(|e| e.to_string())?;
@@ -83,20 +106,16 @@ const LARGEST_READ: u64 = 1 << 20;
 
 /// The build-id of a file as the process sees it; empty if it has none or cannot be read.
 pub fn build_id(pid: i32, name: &str) -> Vec<u8> {
-    use std::io::Read;
     let seen_by_it = format!("/proc/{pid}/root{name}");
-    let Ok(file) = std::fs::File::open(seen_by_it).or_else(|_| std::fs::File::open(name)) else {
+    let Ok(file) = File::open(seen_by_it).or_else(|_| File::open(name)) else {
         return Vec::new();
     };
     if !file.metadata().is_ok_and(|m| m.is_file()) {
         return Vec::new();
     }
-    // Notes stand near the start of the file, right behind the program headers.
-    let mut head = Vec::new();
-    if file.take(LARGEST_READ).read_to_end(&mut head).is_err() {
-        return Vec::new();
-    }
-    note_of(&head).unwrap_or_default()
+    // Notes stand near the start of the file, mostly right behind the program headers.
+    let note_in = |most: u64| head_of(&file, most).ok().and_then(|head| note_of(&head));
+    note_in(HEAD).or_else(|| note_in(LARGEST_READ)).unwrap_or_default()
 }
 
 fn note_of(data: &[u8]) -> Option<Vec<u8>> {

@@ -40,7 +40,7 @@ pub use children::Children;
 pub use error::LaunchError;
 pub use fewer_checks::FewerChecks;
 pub use follow::{Followed, Part, Parts};
-pub use options::{Loader, Options, Policy, Trigger};
+pub use options::{DEFAULT_PERIOD, Loader, Options, Policy, Trigger};
 pub use program::Program;
 pub use serve::{Exit, Outlets, Served, Tap, Totals};
 pub use session::{Session, Setup};

@@ -83,8 +83,7 @@ fn image_of(path: &Path, depth: usize) -> Result<(PathBuf, bool), LaunchError> {
     if head.get(4) != Some(&2) || head.get(18..20) != Some(&[62, 0]) {
         return Err(wrong(&format!("an ELF file for another machine, {}", machine(&head))));
     }
-    let data = fs::read(path).map_err(exec)?;
-    let dynamic = crate::image::has_interpreter(&data).map_err(|what| wrong(&what))?;
+    let dynamic = crate::image::is_dynamic(path).map_err(exec)?.map_err(|what| wrong(&what))?;
     Ok((path.to_owned(), dynamic))
 }
 

@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 const EVENT_STOP: i32 = 128;
 /// Least and most time between two looks at the threads.
 const SHORTEST: Duration = Duration::from_micros(200);
-const LONGEST: Duration = Duration::from_millis(10);
+const LONGEST: Duration = Duration::from_millis(50);
 /// Attempts to place a probe in a process.
 const ATTEMPTS: u32 = 3;
 

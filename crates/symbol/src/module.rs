@@ -6,7 +6,8 @@ use crate::table::Table;
 use crate::{DataPlace, Frame, Lines, Place, Span, debug_file, plt, unwind};
 use addr2line::Loader;
 use object::{Object, ObjectSection, ObjectSegment, ReadCache, ReadRef};
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
@@ -40,6 +41,9 @@ pub struct Module {
     unwound: OnceCell<Vec<(u64, u64)>>,
     /// Lines and inlining, if there is debug information.
     lines: OnceCell<Option<Loader>>,
+    /// Names of functions that were asked for, by address: who counts blocks by function asks for the same ones again and
+    /// again, and demangling takes longer than finding them.
+    demangled: RefCell<HashMap<u64, String>>,
 }
 
 /// A file that is read where it is asked for something.
@@ -76,6 +80,7 @@ impl Module {
             variables: OnceCell::new(),
             unwound: OnceCell::new(),
             lines: OnceCell::new(),
+            demangled: RefCell::default(),
         })
     }
 
@@ -186,7 +191,10 @@ impl Module {
 
     /// See [`crate::Symbols::function`].
     pub fn function(&self, address: u64) -> Option<Span> {
-        self.functions().span(address).map(span)
+        let (name, start, size) = self.functions().span(address)?;
+        let mut names = self.demangled.borrow_mut();
+        let name = names.entry(start).or_insert_with(|| demangled(name)).clone();
+        Some(Span { name, start, size })
     }
 
     /// See [`crate::Symbols::extent`].

@@ -8,7 +8,7 @@ use anyhow::{Result, bail};
 use clap::ValueEnum;
 use sonde_analysis::{Config, ValueMethod, Wanted};
 use sonde_event::Detail;
-use sonde_launch::{Loader, Options, Policy, Scheme, Trigger};
+use sonde_launch::{DEFAULT_PERIOD, Loader, Options, Policy, Scheme, Trigger};
 use sonde_summary::{BurstTime, Kind, What};
 use sonde_values::slots::SlotConfig;
 
@@ -219,7 +219,7 @@ pub struct Recording {
     #[arg(long, value_enum, default_value_t = LoaderName::Auto, help_heading = "Recording")]
     pub loader: LoaderName,
 
-    /// CPU time of a thread between bursts, such as 10ms or 500us [default: 10ms]
+    /// CPU time of a thread between bursts, such as 10ms or 500us [default: 20ms]
     #[arg(long, value_name = "TIME", value_parser = parse_duration, help_heading = "Recording")]
     pub period: Option<Duration>,
 
@@ -421,7 +421,7 @@ impl Recording {
                 )
             }
             (PolicyName::Bursts, burst) => Ok(Policy::Bursts {
-                period: self.period.unwrap_or(Duration::from_millis(10)),
+                period: self.period.unwrap_or(DEFAULT_PERIOD),
                 checks: burst.map_or(DEFAULT_CHECKS, |b| b.checks),
             }),
             (PolicyName::Always, Some(_)) => bail!("--policy always has no bursts: leave --burst out"),
