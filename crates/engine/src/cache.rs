@@ -3,7 +3,6 @@
 //! Copies are only appended; when anything is full, or the program's code changed, everything is thrown away at a
 //! moment when no thread runs in it. Where threads never leave by themselves, they are led out first by undoing all links.
 
-use core::sync::atomic::{AtomicI32, Ordering};
 use sonde_sys::memory::*;
 
 /// One translated superblock.
@@ -68,8 +67,24 @@ pub struct ExitInfo {
     pub target: u64,
     /// Address of the rel32 to patch, or 0.
     pub link: u64,
+    /// What that rel32 is as long as the exit is not linked: it leads to the engine.
+    pub away: i32,
     /// Why, as the code of `ExitKind`.
     pub kind: u8,
+}
+
+impl ExitInfo {
+    /// Changes the jump of an exit that has one, while other threads run it.
+    fn lead(&self, rel: i32) {
+        if self.link == 0 {
+            return;
+        }
+        // SAFETY: the rel32 lies in our code, within eight aligned bytes ([`sonde_x64::asm::Code::align_for_patch`]), where a
+        // store is seen whole. Not through an atomic type: those want four-byte alignment.
+        unsafe {
+            core::arch::asm!("mov dword ptr [{at}], {rel:e}", at = in(reg) self.link, rel = in(reg) rel)
+        };
+    }
 }
 
 /// Memory that is filled from the begin: its pages are asked for in larger steps, because a fault for each costs more
@@ -237,9 +252,8 @@ impl Cache {
     /// the next exit of the superblock that it is in.
     pub fn forget(&mut self) {
         self.forgotten = true;
-        for exit in (0..self.exits.len).filter_map(|i| self.exits.get(i)).filter(|e| e.link != 0) {
-            // SAFETY: the rel32 lies 4-byte aligned in our code; 0 leads to the code behind it, which asks the engine.
-            unsafe { (*(exit.link as *const AtomicI32)).store(0, Ordering::Release) };
+        for exit in (0..self.exits.len).filter_map(|i| self.exits.get(i)) {
+            exit.lead(exit.away);
         }
         // SAFETY: the index mapping is private; an empty index only means that nothing is found.
         let _ = unsafe { discard(self.index as usize, self.index_len * 4) };
@@ -375,8 +389,7 @@ impl Cache {
     fn unlink_missing(&self) {
         for exit in (0..self.exits.len).filter_map(|i| self.exits.get(i)).filter(|e| e.link != 0) {
             if self.find(exit.target, RECORDING).is_none() {
-                // SAFETY: as in `forget`.
-                unsafe { (*(exit.link as *const AtomicI32)).store(0, Ordering::Release) };
+                exit.lead(exit.away);
             }
         }
     }
@@ -390,13 +403,8 @@ impl Cache {
 
     /// Lets the jump of an exit lead straight to a superblock's body.
     pub fn link(&self, exit: &ExitInfo, to: &Superblock) {
-        if exit.link == 0 {
-            return;
-        }
         let target = to.at + u64::from(to.body);
-        let rel = target.wrapping_sub(exit.link + 4) as i32;
-        // SAFETY: the rel32 lies 4-byte aligned in our code, so other threads see the old or the new jump.
-        unsafe { (*(exit.link as *const AtomicI32)).store(rel, Ordering::Release) };
+        exit.lead(target.wrapping_sub(exit.link + 4) as i32);
     }
 }
 
@@ -405,19 +413,20 @@ mod tests {
     use super::*;
 
     const MISS: u64 = 0x1234;
+    const AWAY: i32 = 0x77;
 
     /// A superblock at `pc` with one exit to `target`, whose jump lies at the begin of its code, and these loads.
     fn add(cache: &mut Cache, pc: u64, target: u64, loads: &[(u64, bool)]) -> Superblock {
         let sb = Superblock { pc, first_exit: cache.next_exit(), exits: 1, ..Superblock::default() };
-        let exit = ExitInfo { target, link: cache.next, kind: 1 };
+        let exit = ExitInfo { target, link: cache.next, away: AWAY, kind: 1 };
         let loads = loads.iter().map(|(pc, recorded)| WatchedLoad::new(*pc, *recorded));
         cache.add(sb, &[0; 16], [exit].into_iter(), loads)
     }
 
     fn jump(cache: &Cache, sb: &Superblock) -> i32 {
         let exit = cache.exit(sb.first_exit).expect("the exit is there");
-        // SAFETY: the link lies in the cache, 4-byte aligned.
-        unsafe { (*(exit.link as *const AtomicI32)).load(Ordering::Relaxed) }
+        // SAFETY: the link lies in the cache.
+        unsafe { (exit.link as *const i32).read_unaligned() }
     }
 
     fn table_entry(cache: &Cache, pc: u64) -> u64 {
@@ -434,14 +443,14 @@ mod tests {
         for (from, to) in [(&kept, &too_much), (&too_much, &kept), (&none, &too_much)] {
             cache.link(&cache.exit(from.first_exit).expect("the exit is there"), to);
         }
-        assert!([&kept, &too_much, &none].iter().all(|sb| jump(&cache, sb) != 0));
+        assert!([&kept, &too_much, &none].iter().all(|sb| ![0, AWAY].contains(&jump(&cache, sb))));
         assert_eq!(cache.give_up(&|pc| pc == 0x1000), 1);
         assert!(cache.find(0x1000, RECORDING).is_some() && cache.find(0x3000, RECORDING).is_some());
         assert!(cache.find(0x2000, RECORDING).is_none());
         // Nothing leads to it; what it leads to stays linked, and it can still be told by address and exit.
         assert_eq!((table_entry(&cache, 0x2000), table_entry(&cache, 0x1000)), (MISS, kept.at));
-        assert_eq!((jump(&cache, &kept), jump(&cache, &none)), (0, 0));
-        assert!(jump(&cache, &too_much) != 0);
+        assert_eq!((jump(&cache, &kept), jump(&cache, &none)), (AWAY, AWAY));
+        assert!(![0, AWAY].contains(&jump(&cache, &too_much)));
         assert_eq!(cache.at_address(too_much.at).map(|sb| sb.pc), Some(0x2000));
         assert_eq!(cache.give_up(&|pc| pc == 0x1000), 0, "once is enough");
         // Its pc gets another copy, which is found.

@@ -129,8 +129,11 @@ impl Translator {
         let emitter = &self.emitters[version as usize & 1];
         let (links, base) = (&emitter.links, self.cache.next);
         let exits = self.plan.exits.iter().enumerate().map(|(i, e)| {
-            let link = links.iter().find(|l| l.exit == i).map_or(0, |l| base + l.at as u64);
-            ExitInfo { target: e.target, link, kind: kind_code(e.kind) }
+            let (link, away) = match links.iter().find(|l| l.exit == i) {
+                Some(l) => (base + l.at as u64, l.away),
+                None => (0, 0),
+            };
+            ExitInfo { target: e.target, link, away, kind: kind_code(e.kind) }
         });
         let used = u64::from(sb.first_exit) + u64::from(sb.exits);
         engine.control().exits_used.store(used, Release);

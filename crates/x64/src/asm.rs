@@ -1,6 +1,6 @@
 //! The few instructions that instrumentation consists of, encoded by hand.
 //!
-//! None of them touches the flags. Hand-written because these are a dozen fixed forms on the hot path of
+//! None of them but one touches the flags. Hand-written because these are a dozen fixed forms on the hot path of
 //! translation; the general encoder of iced-x86 is used where an instruction of the program has to be rewritten.
 
 use alloc::vec::Vec;
@@ -194,15 +194,21 @@ impl Code {
         self.bytes.push(0x50 | reg & 7);
     }
 
-    /// `jmp rel32` with the displacement on a 4-byte boundary, so that it can be patched by one atomic store while
-    /// other threads run it. Returns the position of the displacement; `base` is the address of position 0 modulo 4.
-    pub fn patchable_jump(&mut self, base: u64) -> usize {
-        while !(base as usize + self.here() + 1).is_multiple_of(4) {
-            self.bytes.push(0x90);
+    /// Fills up so that four bytes behind `opcode` more lie within eight aligned ones: one store then changes them whole for
+    /// other threads that run them, on any processor. `base` is the address of position 0.
+    pub fn align_for_patch(&mut self, base: u64, opcode: usize) {
+        match (base as usize + self.here() + opcode) % 8 {
+            5 => self.raw(&[0x0f, 0x1f, 0x00]),
+            6 => self.raw(&[0x66, 0x90]),
+            7 => self.raw(&[0x90]),
+            _ => {}
         }
-        self.bytes.push(0xe9);
-        self.imm32(0);
-        self.here() - 4
+    }
+
+    /// `jmp rel32` that can be patched while other threads run it. Returns the position of the displacement.
+    pub fn patchable_jump(&mut self, base: u64) -> usize {
+        self.align_for_patch(base, 1);
+        self.jmp()
     }
 
     /// `jcc rel32` for condition code `cc`; returns the position of the displacement.
@@ -217,6 +223,24 @@ impl Code {
         self.bytes.push(0xe9);
         self.imm32(0);
         self.here() - 4
+    }
+
+    /// `jz rel8`; returns the position of the displacement.
+    pub fn jz(&mut self) -> usize {
+        self.raw(&[0x74, 0]);
+        self.here() - 1
+    }
+
+    /// `dec qword gs:[offset]`, the one instruction here that changes flags
+    pub fn gs_dec(&mut self, offset: u32) {
+        self.raw(&[0x65, 0x48, 0xff, 0x0c, 0x25]);
+        self.imm32(offset);
+    }
+
+    /// `push imm32`, sign-extended
+    pub fn push_imm(&mut self, v: i32) {
+        self.bytes.push(0x68);
+        self.raw(&v.to_le_bytes());
     }
 
     /// `jrcxz rel8`; returns the position of the displacement.

@@ -23,6 +23,9 @@ struct Pending {
     jump: usize,
     exit: Exit,
     index: usize,
+    /// Whether the conditional jump itself is linked: nothing is to be done on the way.
+    straight: bool,
+    dead_flags: bool,
 }
 
 /// Emits one superblock after another; keeps its allocations between them.
@@ -50,6 +53,8 @@ pub struct Emitter {
     pending: Vec<Pending>,
     mark: usize,
     in_insn: bool,
+    /// Whether the check of the next exit may change flags.
+    dead_flags: bool,
 }
 
 impl Emitter {
@@ -72,6 +77,7 @@ impl Emitter {
             pending: Vec::new(),
             mark: 0,
             in_insn: false,
+            dead_flags: false,
         }
     }
 
@@ -128,23 +134,31 @@ impl Emitter {
         for p in core::mem::take(&mut self.pending) {
             let here = self.code.here();
             self.code.bind32(p.jump, here);
-            self.direct_exit(&p.exit, p.index);
+            if p.straight {
+                self.exit_spots.push((here, p.index));
+                let away = (here - p.jump - 4) as i32;
+                self.ask_engine(p.jump, p.index, away);
+            } else {
+                self.dead_flags = p.dead_flags;
+                self.direct_exit(&p.exit, p.index);
+            }
         }
     }
 
     /// The exit of the branch at hand, with its check only if it keeps one.
     fn with_its_check(&mut self, exit: &Exit) -> Exit {
-        let mut exit = *exit;
-        if !exit.check || !self.mode.checks {
-            return exit;
-        }
-        if exit.kind == ExitKind::Return {
-            exit.check = self.mode.returns;
-        } else if self.spots.last().is_some_and(|branch| self.unchecked.holds(branch.pc)) {
-            exit.check = false;
+        let kept = self.spots.last().is_some_and(|branch| self.keeps_check(branch.pc, exit));
+        if exit.check && self.mode.checks && !kept && exit.kind != ExitKind::Return {
             self.left_out += 1;
         }
-        exit
+        Exit { check: kept, ..*exit }
+    }
+
+    /// Whether the exit of the branch at `pc` counts a check.
+    fn keeps_check(&self, pc: u64, exit: &Exit) -> bool {
+        let by_kind = exit.kind != ExitKind::Return || self.mode.returns;
+        let by_table = exit.kind == ExitKind::Return || !self.unchecked.holds(pc);
+        exit.check && self.mode.checks && by_kind && by_table
     }
 
     fn header(&mut self, exit: &Exit, index: usize) {
@@ -155,31 +169,15 @@ impl Emitter {
         }
     }
 
-    /// Counts a check down; when none is left goes to `end` with r14 as it is or set to the exit number.
-    fn check(&mut self, number: Option<u32>) {
-        if !self.mode.checks {
-            return;
-        }
+    /// Counts a check down without flags: rcx is in its slot afterwards and zero if none is left. Returns the position of
+    /// the displacement that leads to where the burst ends.
+    fn check_with_rcx(&mut self) -> usize {
         let l = self.layout;
         self.code.gs_store(l.save_rcx, RCX);
         self.code.gs_load(RCX, l.checks);
         self.code.lea(RCX, &Mem { base: Some(RCX), index: None, disp: -1, fs: false });
         self.code.gs_store(l.checks, RCX);
-        let end = self.code.jrcxz();
-        self.code.gs_load(RCX, l.save_rcx);
-        let on = self.code.jmp();
-        let here = self.code.here();
-        self.code.bind8(end, here);
-        self.code.gs_load(RCX, l.save_rcx);
-        match number {
-            Some(n) => {
-                self.code.set(TEMP, u64::from(n));
-                self.code.gs_jump(l.end_direct);
-            }
-            None => self.code.gs_jump(l.end_indirect),
-        }
-        let here = self.code.here();
-        self.code.bind32(on, here);
+        self.code.jrcxz()
     }
 
     fn direct_exit(&mut self, exit: &Exit, index: usize) {
@@ -190,26 +188,52 @@ impl Emitter {
             self.code.gs_jump(self.layout.leave);
             return;
         }
-        if exit.check {
-            self.check(Some(number));
+        let l = self.layout;
+        let with_flags = core::mem::take(&mut self.dead_flags);
+        let mut none_left = None;
+        if exit.check && with_flags {
+            self.code.gs_dec(l.checks);
+            none_left = Some(self.code.jz());
+        } else if exit.check {
+            none_left = Some(self.check_with_rcx());
+            self.code.gs_load(RCX, l.save_rcx);
         }
         let at = self.code.patchable_jump(self.base);
-        let here = self.code.here();
-        self.code.bind32(at, here);
-        self.code.set(TEMP, u64::from(number));
+        self.ask_engine(at, index, 0);
+        if let Some(none_left) = none_left {
+            let here = self.code.here();
+            self.code.bind8(none_left, here);
+            if !with_flags {
+                self.code.gs_load(RCX, l.save_rcx);
+            }
+            self.code.set(TEMP, u64::from(number));
+            self.code.gs_jump(l.end_direct);
+        }
+    }
+
+    /// The code that an exit leads to as long as it is not linked; `away` is the displacement to here.
+    fn ask_engine(&mut self, link: usize, index: usize, away: i32) {
+        self.code.set(TEMP, u64::from(self.first_exit + index as u32));
         self.code.gs_jump(self.layout.resolve);
-        self.links.push(Link { at, exit: index });
+        self.links.push(Link { at: link, exit: index, away });
     }
 
     /// Goes where r14 says.
     fn indirect_exit(&mut self, exit: &Exit, index: usize) {
         self.header(exit, index);
-        if exit.check {
-            self.check(None);
+        let l = self.layout;
+        let none_left = exit.check.then(|| self.check_with_rcx());
+        if none_left.is_none() {
+            self.code.gs_store(l.save_rcx, RCX);
         }
-        self.code.gs_store(self.layout.save_rcx, RCX);
         self.code.low16_of_temp_to_rcx();
-        self.code.jump_table_rcx(self.layout.table);
+        self.code.jump_table_rcx(l.table);
+        if let Some(none_left) = none_left {
+            let here = self.code.here();
+            self.code.bind8(none_left, here);
+            self.code.gs_load(RCX, l.save_rcx);
+            self.code.gs_jump(l.end_indirect);
+        }
     }
 
     /// `operand` with the stolen register replaced by r14, which is loaded first. None if that cannot be done.
@@ -230,6 +254,18 @@ impl Emitter {
                 }
                 Some(m)
             }
+        }
+    }
+
+    /// Pushes where a call returns to; r14 is used if the address needs it.
+    fn push_return_address(&mut self, insn: &Instruction) {
+        if let Ok(short) = i32::try_from(insn.next_ip()) {
+            self.changes_state_here();
+            self.code.push_imm(short);
+        } else {
+            self.code.set(TEMP, insn.next_ip());
+            self.changes_state_here();
+            self.code.push(TEMP);
         }
     }
 
@@ -318,7 +354,7 @@ impl Sink for Emitter {
         if rewrite::is_verbatim(insn, facts) {
             self.code.raw(bytes);
         } else if let Some(done) =
-            rewrite::rewrite(&mut self.code, &mut self.encoder, &self.layout, insn, facts)
+            rewrite::rewrite(&mut self.code, self.base, &mut self.encoder, &self.layout, insn, facts)
         {
             (exec, borrowed) = done;
         } else {
@@ -335,7 +371,23 @@ impl Sink for Emitter {
         true
     }
 
+    fn asks_for_flags(&self, pc: u64, exit: &Exit) -> bool {
+        let direct = matches!(exit.kind, ExitKind::Taken | ExitKind::Jump | ExitKind::Call);
+        direct && self.keeps_check(pc, exit)
+    }
+
+    fn flags_are_dead(&mut self, dead: bool) {
+        self.dead_flags = dead;
+    }
+
     fn side_exit(&mut self, insn: &Instruction, exit: &Exit) -> bool {
+        let index = self.exits;
+        self.exits += 1;
+        let exit = self.with_its_check(exit);
+        let straight = !self.mode.record && !exit.check && insn.is_jcc_short_or_near();
+        if straight {
+            self.code.align_for_patch(self.base, 2);
+        }
         self.changes_state_here();
         let jump = match insn.mnemonic() {
             Mnemonic::Jrcxz | Mnemonic::Loop | Mnemonic::Loope | Mnemonic::Loopne => {
@@ -351,10 +403,8 @@ impl Sink for Emitter {
             }
             _ => self.code.jcc(condition(insn)),
         };
-        let index = self.exits;
-        self.exits += 1;
-        let exit = self.with_its_check(exit);
-        self.pending.push(Pending { jump, exit, index });
+        let dead_flags = core::mem::take(&mut self.dead_flags);
+        self.pending.push(Pending { jump, exit, index, straight, dead_flags });
         true
     }
 
@@ -363,9 +413,7 @@ impl Sink for Emitter {
         let exit = &self.with_its_check(exit);
         let ok = match (exit.kind, insn) {
             (ExitKind::Call, Some(insn)) => {
-                self.code.set(TEMP, insn.next_ip());
-                self.changes_state_here();
-                self.code.push(TEMP);
+                self.push_return_address(insn);
                 self.direct_exit(exit, index);
                 true
             }
@@ -387,11 +435,14 @@ impl Sink for Emitter {
             (ExitKind::IndirectCall, Some(insn)) => {
                 let ok = self.target(insn);
                 if ok {
-                    self.code.gs_store(self.layout.spill[0], TEMP);
-                    self.code.set(TEMP, insn.next_ip());
-                    self.changes_state_here();
-                    self.code.push(TEMP);
-                    self.code.gs_load(TEMP, self.layout.spill[0]);
+                    let kept = i32::try_from(insn.next_ip()).is_err();
+                    if kept {
+                        self.code.gs_store(self.layout.spill[0], TEMP);
+                    }
+                    self.push_return_address(insn);
+                    if kept {
+                        self.code.gs_load(TEMP, self.layout.spill[0]);
+                    }
                     self.indirect_exit(exit, index);
                 }
                 ok

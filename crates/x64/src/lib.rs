@@ -20,6 +20,7 @@ extern crate alloc;
 pub mod asm;
 pub mod class;
 pub mod emit;
+pub mod flags;
 pub mod memory;
 pub mod plan;
 mod planner;

@@ -171,6 +171,12 @@ pub trait Sink {
     fn log(&mut self, log: &Log);
     /// The program's instruction itself; false if it cannot be copied.
     fn insn(&mut self, insn: &Instruction, bytes: &[u8], facts: &Facts<'_>) -> bool;
+    /// Whether the flags at the target of this exit matter, because the branch at `pc` is going to count a check there.
+    fn asks_for_flags(&self, _pc: u64, _exit: &Exit) -> bool {
+        false
+    }
+    /// Whether the flags are overwritten at the target of the next exit before they are read.
+    fn flags_are_dead(&mut self, _dead: bool) {}
     /// A conditional exit.
     fn side_exit(&mut self, insn: &Instruction, exit: &Exit) -> bool;
     /// The last exit; `insn` is the branch that makes it, if one does. False if it cannot be copied.

@@ -38,6 +38,19 @@ pub(crate) enum Step {
     Before(ExitKind),
 }
 
+/// Tells the sink about the flags where a direct exit leads to, if it wants to know.
+fn look_at_flags<'a>(
+    pc: u64,
+    exit: &Exit,
+    fetch: &mut dyn FnMut(u64) -> Option<&'a [u8]>,
+    sink: &mut dyn Sink,
+) {
+    if sink.asks_for_flags(pc, exit) {
+        let dead = crate::flags::are_dead(exit.target, fetch);
+        sink.flags_are_dead(dead);
+    }
+}
+
 impl Planner {
     /// A planner for one level of detail.
     pub fn new(detail: Detail, limits: Limits) -> Planner {
@@ -137,6 +150,7 @@ impl Planner {
                     Step::Next | Step::Before(_) => {}
                     Step::Side(target) => {
                         let exit = self.exit(plan, ExitKind::Taken, target, target <= insn.ip());
+                        look_at_flags(insn.ip(), &exit, fetch, sink);
                         if !sink.side_exit(&insn, &exit) {
                             plan.insns.pop();
                             return self.stop(plan, sink, ExitKind::Native, insn.ip());
@@ -148,6 +162,7 @@ impl Planner {
                         let check = target <= insn.ip();
                         if seen || check || jumps == self.limits.jumps {
                             let exit = self.exit(plan, ExitKind::Jump, target, check);
+                            look_at_flags(insn.ip(), &exit, fetch, sink);
                             sink.last_exit(None, &exit);
                             plan.exits.push(exit);
                             return;
@@ -158,6 +173,7 @@ impl Planner {
                     }
                     Step::Last(kind, target) => {
                         let exit = self.exit(plan, kind, target, true);
+                        look_at_flags(insn.ip(), &exit, fetch, sink);
                         if !sink.last_exit(Some(&insn), &exit) {
                             sink.rollback();
                             plan.insns.pop();

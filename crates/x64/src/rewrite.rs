@@ -3,7 +3,7 @@
 
 use crate::asm::{Code, Gpr, LOG, TEMP};
 use crate::emit::Layout;
-use crate::memory::{Facts, directions};
+use crate::memory::{Facts, directions, stolen};
 use crate::symbolic::gpr;
 use iced_x86::{Encoder, Instruction, OpKind, Register};
 
@@ -56,8 +56,43 @@ pub fn is_verbatim(insn: &Instruction, facts: &Facts<'_>) -> bool {
     facts.used & (1 << LOG | 1 << TEMP) == 0 && !insn.is_ip_rel_memory_operand()
 }
 
+/// How the copy gets at what the program addresses relative to its pc.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reach {
+    /// Nothing to do: the operand is none of these, or the copy lies near enough to address it in the same way.
+    AsItIs,
+    /// It lies below 2 GiB.
+    Absolute,
+    /// Its address has to be in a register.
+    ByRegister,
+}
+
+impl Reach {
+    /// For an instruction whose copy comes a little behind `address`.
+    fn of(insn: &Instruction, address: u64) -> Reach {
+        /// What preparation and the instruction itself can take.
+        const BEHIND: u64 = 256;
+        if !insn.is_ip_rel_memory_operand() {
+            return Reach::AsItIs;
+        }
+        let target = insn.memory_displacement64();
+        let near = target.abs_diff(address) < (1 << 31) - BEHIND;
+        match insn.memory_base() {
+            Register::RIP if near => Reach::AsItIs,
+            Register::RIP if i32::try_from(target).is_ok() => Reach::Absolute,
+            _ => Reach::ByRegister,
+        }
+    }
+}
+
+/// The register that an instruction loads with an address that is known: no memory is involved.
+fn constant(insn: &Instruction) -> Option<Gpr> {
+    let is_lea = insn.code() == iced_x86::Code::Lea_r64_m && insn.memory_base() == Register::RIP;
+    if is_lea { gpr(insn.op0_register()).filter(|r| !stolen(*r)) } else { None }
+}
+
 /// Which stand-ins an instruction needs, at most three.
-fn stands(insn: &Instruction, facts: &Facts<'_>) -> Option<([Stand; 3], usize)> {
+fn stands(insn: &Instruction, facts: &Facts<'_>, reach: Reach) -> Option<([Stand; 3], usize)> {
     let none = Stand { original: None, scratch: 0, reads: false, writes: false };
     let mut stands = [none; 3];
     let mut n = 0;
@@ -75,7 +110,7 @@ fn stands(insn: &Instruction, facts: &Facts<'_>) -> Option<([Stand; 3], usize)> 
             n += 1;
         }
     }
-    if insn.is_ip_rel_memory_operand() {
+    if reach == Reach::ByRegister {
         stands[n] = Stand { reads: true, ..none };
         n += 1;
     }
@@ -112,14 +147,21 @@ fn is_conditional(access: iced_x86::OpAccess) -> bool {
 /// middle has to put back. None if there is no such form.
 pub fn rewrite(
     code: &mut Code,
+    base: u64,
     encoder: &mut Encoder,
     layout: &Layout,
     insn: &Instruction,
     facts: &Facts<'_>,
 ) -> Option<(usize, [Option<Gpr>; 3])> {
-    let (stands, n) = stands(insn, facts)?;
+    if let Some(dst) = constant(insn) {
+        let at = code.here();
+        code.set(dst, insn.memory_displacement64());
+        return Some((at, [None; 3]));
+    }
+    let reach = Reach::of(insn, base.wrapping_add(code.here() as u64));
+    let (stands, n) = stands(insn, facts, reach)?;
     let stands = &stands[..n];
-    let new = replace(insn, stands);
+    let new = replace(insn, stands, reach);
     let mut spill = 0;
     let mut borrowed = [None; 3];
     for stand in stands {
@@ -134,7 +176,7 @@ pub fn rewrite(
             None => code.set(stand.scratch, insn.memory_displacement64()),
         }
     }
-    encoder.encode(&new, 0).ok()?;
+    encoder.encode(&new, base.wrapping_add(code.here() as u64)).ok()?;
     let bytes = encoder.take_buffer();
     let at = code.here();
     code.raw(&bytes);
@@ -155,8 +197,12 @@ pub fn rewrite(
 }
 
 /// Puts the scratch registers in place of all originals at once (a scratch register may be another's original).
-fn replace(insn: &Instruction, stands: &[Stand]) -> Instruction {
+fn replace(insn: &Instruction, stands: &[Stand], reach: Reach) -> Instruction {
     let mut new = *insn;
+    if reach == Reach::Absolute {
+        new.set_memory_base(Register::None);
+        new.set_memory_displ_size(8);
+    }
     let stand_for = |r: Register| stands.iter().find(|s| s.original.is_some() && s.original == gpr(r));
     for op in 0..insn.op_count() {
         if insn.op_kind(op) == OpKind::Register

@@ -9,6 +9,8 @@ pub struct Link {
     pub at: usize,
     /// Index of the exit within the superblock.
     pub exit: usize,
+    /// The rel32 that leads to the engine.
+    pub away: i32,
 }
 
 /// Where one instruction lies in the copy.

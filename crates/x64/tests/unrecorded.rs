@@ -1,0 +1,132 @@
+//! What the copy does where nothing is recorded, and how all copies count checks and reach what lies beside the code.
+
+use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, Register};
+use sonde_x64::emit::{Emitter, Layout, Mode};
+use sonde_x64::flags;
+use sonde_x64::plan::{Detail, Limits, Plan, Planner};
+
+const CHECKS: u32 = 96;
+const RESOLVE: u32 = 104;
+
+fn layout() -> Layout {
+    Layout {
+        app_r14: 16,
+        app_r15: 24,
+        save_rcx: 64,
+        spill: [72, 80, 88],
+        checks: CHECKS,
+        resolve: RESOLVE,
+        end_direct: 112,
+        end_indirect: 120,
+        leave: 136,
+        table: 0x2000_0000,
+    }
+}
+
+const CHECKING: Mode = Mode { checks: true, returns: false, record: false };
+
+/// The copy at `base` of code at `pc`, and what it decodes to.
+fn copy(code: &[u8], pc: u64, base: u64, mode: Mode) -> (Emitter, Vec<Instruction>) {
+    let mut emitter = Emitter::new(layout(), mode);
+    emitter.start(pc, base, 5);
+    let (mut out, mut fetch) = (Plan::default(), |at: u64| code.get(at.checked_sub(pc)? as usize..));
+    Planner::new(Detail::Values, Limits::default()).plan(pc, 48, &mut fetch, &mut out, &mut emitter);
+    let decoded = Decoder::with_ip(64, &emitter.code.bytes, base, DecoderOptions::NONE).into_iter().collect();
+    (emitter, decoded)
+}
+
+fn are_dead(code: &[u8]) -> bool {
+    flags::are_dead(0x1000, &mut |at| code.get(at.checked_sub(0x1000)? as usize..))
+}
+
+#[test]
+fn flags_are_dead_only_where_all_are_overwritten_unread() {
+    let dead: [&[u8]; 5] = [
+        &[0x48, 0x83, 0xec, 0x08],                         // sub rsp, 8
+        &[0x53, 0x48, 0x89, 0xfb, 0x85, 0xff],             // push rbx; mov rbx, rdi; test edi, edi
+        &[0xeb, 0x01, 0x9c, 0x31, 0xc0],                   // jmp over a pushf; xor eax, eax
+        &[0xe8, 0x01, 0x00, 0x00, 0x00, 0x9c, 0xff, 0xc0], // call over a pushf; inc eax
+        &[0xff, 0xc0, 0x74, 0x00],                         // inc eax leaves what dec leaves; je
+    ];
+    dead.iter().for_each(|code| assert!(are_dead(code), "{code:x?}"));
+    let live: [&[u8]; 10] = [
+        &[0x74, 0x02, 0x31, 0xc0],       // je
+        &[0x0f, 0x94, 0xc0, 0x31, 0xc0], // sete al; xor eax, eax
+        &[0x9c, 0x31, 0xc0],             // pushf; xor eax, eax
+        &[0x0f, 0x05, 0x31, 0xc0],       // syscall: r11 gets the flags
+        &[0xc3, 0x31, 0xc0],             // ret
+        &[0xff, 0xe0, 0x31, 0xc0],       // jmp rax
+        &[0xd3, 0xe0, 0x74, 0x00],       // shl eax, cl: nothing changes if cl is 0
+        &[0xf3, 0xa6, 0x74, 0x00],       // repe cmpsb: nothing changes if rcx is 0
+        &[0x90, 0x90],                   // the code ends
+        &[0xeb, 0xfe],                   // for ever
+    ];
+    live.iter().for_each(|code| assert!(!are_dead(code), "{code:x?}"));
+}
+
+#[test]
+fn checks_change_flags_only_where_they_are_dead() {
+    let decs = |code: &[u8]| {
+        let (_, copy) = copy(code, 0x40_1000, 0x7000_0000, CHECKING);
+        let changed: Vec<Mnemonic> = copy
+            .iter()
+            .filter(|i| i.memory_segment() == Register::GS)
+            .filter(|i| i.rflags_modified() != 0)
+            .map(|i| i.mnemonic())
+            .collect();
+        assert!(
+            copy.iter().any(|i| i.memory_segment() == Register::GS && i.memory_displacement32() == CHECKS)
+        );
+        changed
+    };
+    // add eax, 1; jne back
+    assert_eq!(decs(&[0x83, 0xc0, 0x01, 0x75, 0xfb]), [Mnemonic::Dec]);
+    // adc would read the carry only, which dec keeps; sbb, then a jump that reads the sign
+    assert_eq!(decs(&[0x83, 0xd0, 0x01, 0x75, 0xfb]), [Mnemonic::Dec]);
+    // js; jmp back: the sign is read
+    assert_eq!(decs(&[0x78, 0x10, 0xeb, 0xfc]), []);
+}
+
+#[test]
+fn without_a_log_conditional_jumps_are_linked_themselves() {
+    // test edi, edi; je +16; one byte each to shift it; ret
+    for shift in 0..16usize {
+        let mut code = vec![0x90; shift];
+        code.extend([0x85, 0xff, 0x74, 0x10, 0xc3]);
+        let (emitter, copy) = copy(&code, 0x40_1000, 0x7000_0000, CHECKING);
+        let link = emitter.links.first().expect("the branch can be linked");
+        let at = 0x7000_0000 + link.at as u64;
+        assert!(at % 8 <= 4, "one store changes it whole: {at:#x}");
+        let jump = copy.iter().find(|i| i.next_ip() == at + 4).expect("the displacement ends an instruction");
+        assert_eq!((jump.flow_control(), jump.mnemonic()), (FlowControl::ConditionalBranch, Mnemonic::Je));
+        assert_eq!(jump.near_branch_target(), jump.next_ip().wrapping_add_signed(link.away.into()));
+        // There the exit is named and the engine asked.
+        let stub: Vec<_> = copy.iter().skip_while(|i| i.ip() != jump.near_branch_target()).collect();
+        assert_eq!((stub[0].op0_register(), stub[0].immediate32()), (Register::R14D, 5));
+        assert_eq!((stub[1].memory_segment(), stub[1].memory_displacement32()), (Register::GS, RESOLVE));
+    }
+}
+
+#[test]
+fn what_lies_beside_the_code_is_reached_from_wherever_the_copy_is() {
+    // add rax, [rip+0x100]; lea rdx, [rip+0x200]; ret
+    let code = [0x48, 0x03, 0x05, 0, 1, 0, 0, 0x48, 0x8d, 0x15, 0, 2, 0, 0, 0xc3];
+    let far = 0x7f00_0000_0000;
+    // Below 2 GiB, near the copy, far from it.
+    for (pc, base, scratch) in
+        [(0x40_1000, far, false), (far + 0x1000, far + (1 << 30), false), (0x5500_0000_1000, far, true)]
+    {
+        let (_, copy) = copy(&code, pc, base, CHECKING);
+        let i = copy.iter().position(|i| i.mnemonic() == Mnemonic::Add).expect("the addition is there");
+        let add = &copy[i];
+        assert_eq!(add.memory_base() == Register::R14, scratch, "{add:?}");
+        let address = if scratch { copy[i - 1].immediate64() } else { add.memory_displacement64() };
+        assert_eq!(address, pc + 7 + 0x100);
+        let set = &copy[i + 1];
+        assert_eq!(
+            (set.op0_register().full_register(), set.op1_kind() == OpKind::Memory),
+            (Register::RDX, false)
+        );
+        assert_eq!(set.immediate(1), pc + 14 + 0x200);
+    }
+}
