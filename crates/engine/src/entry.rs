@@ -17,6 +17,8 @@ pub mod why {
     pub const LEAVE: u64 = 4;
     /// A burst is to begin; the argument is the pc.
     pub const BEGIN: u64 = 5;
+    /// A thread comes from elsewhere than the copy, and goes on in it; the argument is the pc.
+    pub const ARRIVE: u64 = 6;
 }
 
 global_asm!(
@@ -76,13 +78,20 @@ global_asm!(
     "sonde_entry sonde_end_direct, 1",
     "sonde_entry sonde_end_indirect, 2",
     "sonde_entry sonde_leave, 4",
-    // Begins a burst: the log pointer is the context's.
+    // Begins a burst.
     ".globl sonde_begin",
     ".hidden sonde_begin",
     "sonde_begin:",
     "mov gs:[{gpr} + 0*8], rax",
     "mov eax, 5",
-    "mov r15, gs:[{log}]",
+    "jmp sonde_enter",
+    // A thread that was not in the copy and is to go on there: its registers are in the context.
+    ".globl sonde_arrive",
+    ".hidden sonde_arrive",
+    "sonde_arrive:",
+    "mov rcx, gs:[{save_rcx}]",
+    "mov gs:[{gpr} + 0*8], rax",
+    "mov eax, 6",
     "jmp sonde_enter",
     // A miss comes from the jump table or from an entry that did not match: rcx is in its slot.
     ".globl sonde_miss",
@@ -106,7 +115,7 @@ global_asm!(
     "mov gs:[{gpr} + 12*8], r12",
     "mov gs:[{gpr} + 13*8], r13",
     "mov gs:[{arg}], r14",
-    "mov gs:[{log}], r15",
+    "mov gs:[{copy_r15}], r15",
     "mov rsp, gs:[{stack_top}]",
     "pushfq",
     "pop rcx",
@@ -139,12 +148,18 @@ global_asm!(
     ".hidden sonde_resume",
     "sonde_resume:",
     "mov [rdi + {next}], rax",
+    "mov rcx, [rdi + {log}]",
+    "cmp byte ptr [rdi + {version}], {recording}",
+    "je 4f",
+    "mov rcx, [rdi + {app_r15}]",
+    "4:",
+    "mov [rdi + {copy_r15}], rcx",
     "sonde_restore_xmm rdi",
     "push qword ptr [rdi + {flags}]",
     "popfq",
     "sonde_restore_gpr",
     "mov rsp, gs:[{gpr} + 4*8]",
-    "mov r15, gs:[{log}]",
+    "mov r15, gs:[{copy_r15}]",
     "jmp gs:[{next}]",
     ".globl sonde_resumed",
     ".hidden sonde_resumed",
@@ -303,8 +318,7 @@ global_asm!(
     ".hidden sonde_landing_booked",
     "sonde_landing_booked:",
     "mov r14, gs:[{resume_pc}]",
-    "mov r15, gs:[{log}]",
-    "jmp sonde_miss",
+    "jmp sonde_arrive",
     // The restorer of our own handlers.
     ".globl sonde_restorer",
     ".hidden sonde_restorer",
@@ -316,6 +330,9 @@ global_asm!(
     xmm = const offset::XMM,
     arg = const offset::ARG,
     log = const offset::LOG,
+    copy_r15 = const offset::COPY_R15,
+    version = const offset::VERSION,
+    recording = const crate::cache::RECORDING,
     flags = const offset::FLAGS,
     next = const offset::NEXT,
     me = const offset::ME,
@@ -341,6 +358,8 @@ unsafe extern "C" {
     pub fn sonde_end_indirect();
     /// Entry for indirect branches without a copy.
     pub fn sonde_miss();
+    /// Entry for threads that come from elsewhere than the copy: r14 = the pc, the program's r14, r15 and rcx in the context.
+    pub fn sonde_arrive();
     /// Entry for system calls and instructions that are not copied.
     pub fn sonde_leave();
     /// Entry for a thread that was interrupted in native code: r14 = its pc, gs set.

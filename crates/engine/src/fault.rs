@@ -165,7 +165,7 @@ impl Engine {
         let address = uc.regs.rip;
         let (mut pc, mut done) = (0, 0);
         let mut first_exit = 0;
-        let mut recorded = true;
+        let mut recorded = thread.version == crate::cache::RECORDING;
         let mut words = 1;
         if let Some(sb) = translator.cache.at_address(address) {
             let version = sb.version;
@@ -200,11 +200,14 @@ impl Engine {
         }
         drop(translator);
         uc.regs.r8_15[6] = thread.app_r14;
+        uc.regs.rip = pc;
+        if !recorded {
+            // r15 is the program's own, and there is no record.
+            return;
+        }
         let record = uc.regs.r8_15[7];
         uc.regs.r8_15[7] = thread.app_r15;
-        uc.regs.rip = pc;
         thread.log = record;
-        let done = if recorded { done } else { 0 };
         let end = if thread.buffer < 0 {
             0
         } else {

@@ -35,7 +35,7 @@ pub fn adopt(engine: &'static Engine, pc: u64) -> Option<(u64, u64)> {
     engine.active.fetch_add(1, AcqRel);
     // SAFETY: the program has not run yet, so that it does not use gs.
     unsafe { process::set_gs_base(thread.me as usize) };
-    Some((entry::sonde_miss as *const () as u64, thread.log))
+    Some((entry::sonde_arrive as *const () as u64, thread.log))
 }
 
 impl Engine {

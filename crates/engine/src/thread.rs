@@ -51,6 +51,8 @@ pub struct Thread {
     pub arg: u64,
     /// The log pointer while the engine runs.
     pub log: u64,
+    /// r15 as the copy had it, or is to have it: the log pointer, or where nothing is recorded the program's own.
+    pub copy_r15: u64,
     /// Where the copy goes on.
     pub next: u64,
     /// Flags while the engine runs.
@@ -132,6 +134,10 @@ pub mod offset {
     pub const ARG: usize = offset_of!(Thread, arg);
     /// See [`Thread::log`].
     pub const LOG: usize = offset_of!(Thread, log);
+    /// See [`Thread::copy_r15`].
+    pub const COPY_R15: usize = offset_of!(Thread, copy_r15);
+    /// See [`Thread::version`].
+    pub const VERSION: usize = offset_of!(Thread, version);
     /// See [`Thread::next`].
     pub const NEXT: usize = offset_of!(Thread, next);
     /// See [`Thread::flags`].

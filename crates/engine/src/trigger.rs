@@ -222,8 +222,7 @@ impl Engine {
         thread.app_r15 = uc.regs.r8_15[7];
         thread.save_rcx = uc.regs.rcx;
         uc.regs.r8_15[6] = pc;
-        uc.regs.r8_15[7] = thread.log;
-        uc.regs.rip = entry::sonde_miss as *const () as u64;
+        uc.regs.rip = entry::sonde_arrive as *const () as u64;
     }
 
     /// Whether a pc lies in the copy or the probe.
@@ -253,11 +252,16 @@ pub unsafe fn entered(thread: *mut Thread, arg: u64, reason: u64) -> u64 {
     if reason == why::BEGIN {
         return engine.begin(thread, arg);
     }
-    if reason == why::MISS && !engine.has_buffer(thread) {
+    if reason != why::ARRIVE && thread.version == RECORDING {
+        thread.log = thread.copy_r15;
+    } else if reason != why::ARRIVE {
+        thread.app_r15 = thread.copy_r15;
+    }
+    if matches!(reason, why::MISS | why::ARRIVE) && !engine.has_buffer(thread) {
         return engine.not_copied(thread, arg, Cause::Buffers);
     }
     // The number of an exit means something as long as the thread counts as inside.
-    let exit = if matches!(reason, why::MISS | why::END_INDIRECT) {
+    let exit = if matches!(reason, why::MISS | why::ARRIVE | why::END_INDIRECT) {
         None
     } else {
         engine.translator.lock().cache.exit(arg as u32)

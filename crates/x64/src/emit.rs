@@ -1,10 +1,11 @@
 //! Writes the instrumented copy of a superblock.
 //!
 //! Register convention of the copy: r15 points at the current log record, r14 is scratch, and the program's own r14
-//! and r15 live in the thread context behind gs ([`Layout`]). Two registers are stolen for good instead of spilled
-//! around each use, because then a load costs one store and a loop iteration no bookkeeping at all; r14 and r15 are
-//! the ones that compilers allocate last. Nothing here touches the flags. The record pointer moves only at exits, so
-//! that a record that meets the end of its buffer (a guard page) can be moved and the instruction restarted.
+//! and r15 live in the thread context behind gs ([`Layout`]). Where nothing is recorded, r15 stays the program's. Two
+//! registers are stolen for good instead of spilled around each use, because then a load costs one store and a loop
+//! iteration no bookkeeping at all; r14 and r15 are the ones that compilers allocate last. Flags are touched only where
+//! nobody reads them. The record pointer moves only at exits, so that a record that meets the end of its buffer (a guard
+//! page) can be moved and the instruction restarted.
 
 mod asked;
 mod parts;
@@ -245,16 +246,20 @@ impl Emitter {
                 Some(Mem { base: Some(TEMP), index: None, disp: 0, fs })
             }
             Operand::Registers(mut m) => {
-                if let Some(b) = m.base.filter(|b| stolen(*b)) {
+                if let Some(b) = m.base.filter(|b| self.steals(*b)) {
                     self.code.gs_load(TEMP, self.layout.home(b));
                     m.base = Some(TEMP);
-                } else if let Some((i, s)) = m.index.filter(|(i, _)| stolen(*i)) {
+                } else if let Some((i, s)) = m.index.filter(|(i, _)| self.steals(*i)) {
                     self.code.gs_load(TEMP, self.layout.home(i));
                     m.index = Some((TEMP, s));
                 }
                 Some(m)
             }
         }
+    }
+
+    fn steals(&self, r: Gpr) -> bool {
+        self.mode.stolen() & 1 << r != 0
     }
 
     /// Pushes where a call returns to; r14 is used if the address needs it.
@@ -273,7 +278,7 @@ impl Emitter {
     fn target(&mut self, insn: &Instruction) -> bool {
         if insn.op0_kind() == OpKind::Register {
             let Some(r) = crate::symbolic::gpr(insn.op0_register()) else { return false };
-            if stolen(r) {
+            if self.steals(r) {
                 self.code.gs_load(TEMP, self.layout.home(r));
             } else {
                 self.code.lea(TEMP, &Mem { base: Some(r), index: None, disp: 0, fs: false });
@@ -351,11 +356,17 @@ impl Sink for Emitter {
     fn insn(&mut self, insn: &Instruction, bytes: &[u8], facts: &Facts<'_>) -> bool {
         let before = self.code.here();
         let (mut exec, mut borrowed) = (before, [None; 3]);
-        if rewrite::is_verbatim(insn, facts) {
+        if rewrite::is_verbatim(self.mode.stolen(), insn, facts) {
             self.code.raw(bytes);
-        } else if let Some(done) =
-            rewrite::rewrite(&mut self.code, self.base, &mut self.encoder, &self.layout, insn, facts)
-        {
+        } else if let Some(done) = rewrite::rewrite(
+            &mut self.code,
+            self.base,
+            &mut self.encoder,
+            &self.layout,
+            self.mode.stolen(),
+            insn,
+            facts,
+        ) {
             (exec, borrowed) = done;
         } else {
             self.code.bytes.truncate(before);

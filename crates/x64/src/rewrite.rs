@@ -3,7 +3,7 @@
 
 use crate::asm::{Code, Gpr, LOG, TEMP};
 use crate::emit::Layout;
-use crate::memory::{Facts, directions, stolen};
+use crate::memory::{Facts, directions};
 use crate::symbolic::gpr;
 use iced_x86::{Encoder, Instruction, OpKind, Register};
 
@@ -52,8 +52,8 @@ struct Stand {
 }
 
 /// Whether an instruction can be copied as it is.
-pub fn is_verbatim(insn: &Instruction, facts: &Facts<'_>) -> bool {
-    facts.used & (1 << LOG | 1 << TEMP) == 0 && !insn.is_ip_rel_memory_operand()
+pub fn is_verbatim(stolen: u16, insn: &Instruction, facts: &Facts<'_>) -> bool {
+    facts.used & stolen == 0 && !insn.is_ip_rel_memory_operand()
 }
 
 /// How the copy gets at what the program addresses relative to its pc.
@@ -86,17 +86,17 @@ impl Reach {
 }
 
 /// The register that an instruction loads with an address that is known: no memory is involved.
-fn constant(insn: &Instruction) -> Option<Gpr> {
+fn constant(stolen: u16, insn: &Instruction) -> Option<Gpr> {
     let is_lea = insn.code() == iced_x86::Code::Lea_r64_m && insn.memory_base() == Register::RIP;
-    if is_lea { gpr(insn.op0_register()).filter(|r| !stolen(*r)) } else { None }
+    if is_lea { gpr(insn.op0_register()).filter(|r| stolen & 1 << r == 0) } else { None }
 }
 
 /// Which stand-ins an instruction needs, at most three.
-fn stands(insn: &Instruction, facts: &Facts<'_>, reach: Reach) -> Option<([Stand; 3], usize)> {
+fn stands(stolen: u16, insn: &Instruction, facts: &Facts<'_>, reach: Reach) -> Option<([Stand; 3], usize)> {
     let none = Stand { original: None, scratch: 0, reads: false, writes: false };
     let mut stands = [none; 3];
     let mut n = 0;
-    for r in [LOG, TEMP].into_iter().filter(|r| facts.used & (1 << r) != 0) {
+    for r in [LOG, TEMP].into_iter().filter(|r| facts.used & stolen & (1 << r) != 0) {
         let mut stand = Stand { original: Some(r), ..none };
         for used in facts.info.used_registers().iter().filter(|u| gpr(u.register()) == Some(r)) {
             let (reads, writes, conditional) = directions(used.access());
@@ -150,16 +150,17 @@ pub fn rewrite(
     base: u64,
     encoder: &mut Encoder,
     layout: &Layout,
+    stolen: u16,
     insn: &Instruction,
     facts: &Facts<'_>,
 ) -> Option<(usize, [Option<Gpr>; 3])> {
-    if let Some(dst) = constant(insn) {
+    if let Some(dst) = constant(stolen, insn) {
         let at = code.here();
         code.set(dst, insn.memory_displacement64());
         return Some((at, [None; 3]));
     }
     let reach = Reach::of(insn, base.wrapping_add(code.here() as u64));
-    let (stands, n) = stands(insn, facts, reach)?;
+    let (stands, n) = stands(stolen, insn, facts, reach)?;
     let stands = &stands[..n];
     let new = replace(insn, stands, reach);
     let mut spill = 0;

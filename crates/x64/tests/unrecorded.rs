@@ -24,6 +24,7 @@ fn layout() -> Layout {
 }
 
 const CHECKING: Mode = Mode { checks: true, returns: false, record: false };
+const RECORDING: Mode = Mode { checks: true, returns: false, record: true };
 
 /// The copy at `base` of code at `pc`, and what it decodes to.
 fn copy(code: &[u8], pc: u64, base: u64, mode: Mode) -> (Emitter, Vec<Instruction>) {
@@ -105,6 +106,17 @@ fn without_a_log_conditional_jumps_are_linked_themselves() {
         assert_eq!((stub[0].op0_register(), stub[0].immediate32()), (Register::R14D, 5));
         assert_eq!((stub[1].memory_segment(), stub[1].memory_displacement32()), (Register::GS, RESOLVE));
     }
+}
+
+#[test]
+fn without_a_log_r15_is_left_to_the_program() {
+    let code = [0x4d, 0x8b, 0x7f, 0x10, 0x49, 0x83, 0xc7, 0x02, 0x41, 0x57, 0xc3]; // mov r15, [r15+16]; add r15, 2; push r15; ret
+    let (emitter, _) = copy(&code, 0x40_1000, 0x7000_0000, CHECKING);
+    assert!(emitter.code.bytes.windows(10).any(|bytes| bytes == &code[..10]), "copied as it is");
+    let (emitter, decoded) = copy(&code, 0x40_1000, 0x7000_0000, RECORDING);
+    assert!(!emitter.code.bytes.windows(4).any(|bytes| bytes == &code[..4]));
+    let own = |i: &&Instruction| i.memory_segment() == Register::GS && i.memory_displacement32() == 24;
+    assert!(decoded.iter().filter(own).count() >= 4, "read and written where it is kept");
 }
 
 #[test]

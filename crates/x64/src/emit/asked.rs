@@ -1,6 +1,6 @@
 //! What the emitter is told: where the thread context keeps things, what the copy does besides running the program.
 
-use crate::asm::{Gpr, LOG};
+use crate::asm::{Gpr, LOG, TEMP};
 
 /// Places of the thread context (offsets from gs) and of the jump table that the copy uses.
 #[derive(Clone, Copy, Debug, Default)]
@@ -43,6 +43,13 @@ pub struct Mode {
     pub returns: bool,
     /// Write the log at all (the checking version of counter mode does not).
     pub record: bool,
+}
+
+impl Mode {
+    /// The registers that the copy keeps for itself, a bit each: without a log, none is needed to point at it.
+    pub fn stolen(&self) -> u16 {
+        1 << TEMP | u16::from(self.record) << LOG
+    }
 }
 
 /// Branches that keep no check although the plan has one there (paper 4 section 4).
