@@ -241,7 +241,8 @@ fn every_trigger_works_and_says_so() {
     let all = ["stops", "perf", "timer"];
     let triggers = if perf_is_allowed(&bench) { all.to_vec() } else { vec!["stops", "timer"] };
     for trigger in triggers {
-        let (_, report) = bench.report(&["--trigger", trigger], &[program.to_str().unwrap()]);
+        let (_, report) =
+            bench.report(&["--trigger", trigger, "--period", "10ms"], &[program.to_str().unwrap()]);
         assert_eq!(report["trigger"], trigger);
         assert!(report["bursts"].as_u64().unwrap() > 2, "{report}");
         assert!(report["instructions"].as_u64().unwrap() > 1000, "{report}");

@@ -355,9 +355,11 @@ impl Stops {
         for (tid, thread) in &mut self.threads {
             let process = self.processes.get(&thread.pid);
             let can = process.is_some_and(|p| matches!(p.inside, Inside::Probe(_) | Inside::Nothing));
-            let Some(cpu) = cpu_ns(&thread.cpu).filter(|_| can && !thread.asked) else { continue };
-            if cpu < thread.due_ns {
-                next = next.min(Duration::from_nanos(thread.due_ns - cpu).max(SHORTEST));
+            let Some(cpu) = cpu_ns(&thread.cpu).filter(|_| can) else { continue };
+            if thread.asked || cpu < thread.due_ns {
+                // One that was asked has been told when it is due again.
+                let least = if thread.asked { lateness } else { SHORTEST };
+                next = next.min(Duration::from_nanos(thread.due_ns.saturating_sub(cpu)).max(least));
                 continue;
             }
             if thread.is_to_be_spared(cpu) {
