@@ -99,15 +99,13 @@ impl Places {
     /// Turns addresses into places; false, and nothing is changed, if one lies in nothing that is known.
     pub fn place_all(&mut self, addresses: &mut [u64]) -> bool {
         let Some(&first) = addresses.first() else { return true };
-        let (lo, hi) = addresses.iter().fold((first, first), |(lo, hi), &at| (lo.min(at), hi.max(at)));
-        let delta = if lo >> PAGE_BITS == hi >> PAGE_BITS {
-            self.find(lo).map(|place| place.0.wrapping_sub(lo))
-        } else {
-            self.holds(lo)
-                .filter(|span| hi < span.end)
-                .and_then(|_| self.find(lo))
-                .map(|p| p.0.wrapping_sub(lo))
-        };
+        // The bits in which they differ take half the time that the lowest and the highest do, and mostly say enough.
+        let differ = addresses.iter().fold(0, |bits, &at| bits | (at ^ first));
+        let below = u64::MAX.checked_shr(differ.leading_zeros()).unwrap_or(0);
+        let delta = self.delta_within(first, first & !below, first | below).or_else(|| {
+            let (lo, hi) = addresses.iter().fold((first, first), |(lo, hi), &at| (lo.min(at), hi.max(at)));
+            self.delta_within(first, lo, hi)
+        });
         if let Some(delta) = delta {
             addresses.iter_mut().for_each(|at| *at = at.wrapping_add(delta));
             return true;
@@ -117,6 +115,12 @@ impl Places {
         }
         addresses.iter_mut().for_each(|at| *at = self.place(*at).0);
         true
+    }
+
+    /// What turns addresses from `lo` to `hi` into places, `address` among them, if it is the same for all.
+    fn delta_within(&mut self, address: u64, lo: u64, hi: u64) -> Option<u64> {
+        let is_one = lo >> PAGE_BITS == hi >> PAGE_BITS || self.holds(lo).is_some_and(|span| hi < span.end);
+        is_one.then(|| self.find(address)).flatten().map(|place| place.0.wrapping_sub(address))
     }
 
     /// The regions met so far.
@@ -140,9 +144,11 @@ impl Places {
         Some(Place(address.wrapping_add(delta)))
     }
 
+    /// What an address lies in. Mappings are of whole pages; without that, what is found would depend on what was looked up
+    /// on the same page before.
     fn holds(&self, address: u64) -> Option<Span> {
         let (_, span) = self.spans.range(..=address).next_back()?;
-        (address < span.end).then_some(*span)
+        (address >> PAGE_BITS <= (span.end - 1) >> PAGE_BITS).then_some(*span)
     }
 
     /// The heap and the stack grow between two looks at the mappings.
