@@ -62,6 +62,19 @@ pub struct Cache {
     second: Recent,
     seen: Seen,
     statistics: Statistics,
+    /// Uses of lines so far.
+    now: u64,
+}
+
+/// A reference to some bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reference {
+    /// A load, not a store.
+    pub is_load: bool,
+    /// The first byte.
+    pub address: u64,
+    /// How many there are; 0 counts as 1.
+    pub size: u64,
 }
 
 impl Cache {
@@ -72,6 +85,7 @@ impl Cache {
             second: Recent::new(config.second()),
             seen: Seen::new(),
             statistics: Statistics::default(),
+            now: 0,
         }
     }
 
@@ -87,33 +101,47 @@ impl Cache {
         self.refer(false, address, size)
     }
 
-    /// Reads or writes `size` bytes. Which of both cannot be predicted, so no branch depends on it unless something is
-    /// missed.
+    fn refer(&mut self, is_load: bool, address: u64, size: u64) -> Found {
+        let mut found = Found::First;
+        self.refer_all(std::iter::once((Reference { is_load, address, size }, ())), |(), at| found = at);
+        found
+    }
+
+    /// References one after the other, each with what the caller knows it by: `missed` is told of those that are not in the
+    /// first level. Whether a reference is a load cannot be predicted, so no branch depends on it unless it misses; counts
+    /// stay in registers.
     #[inline]
-    pub fn refer(&mut self, is_load: bool, address: u64, size: u64) -> Found {
-        self.statistics.loads += u64::from(is_load);
-        self.statistics.stores += u64::from(!is_load);
-        let line = self.first.line(address);
-        let last = self.first.line(address.saturating_add(size.max(1) - 1));
-        if line == last && self.first.touch(line) {
-            return Found::First;
+    pub fn refer_all<T>(
+        &mut self,
+        references: impl Iterator<Item = (Reference, T)>,
+        mut missed: impl FnMut(T, Found),
+    ) {
+        let (mut now, mut loads, mut all) = (self.now, 0, 0);
+        for (Reference { is_load, address, size }, known_by) in references {
+            all += 1;
+            loads += u64::from(is_load);
+            now += 1;
+            let line = self.first.line(address);
+            let last = self.first.line(address.saturating_add(size.max(1) - 1));
+            if line == last && self.first.hit(line, now) {
+                continue;
+            }
+            self.now = now;
+            let found = self.miss(is_load, line, last);
+            now = self.now;
+            if found > Found::First {
+                missed(known_by, found);
+            }
         }
-        self.miss(is_load, line, last)
+        self.now = now;
+        self.statistics.loads += loads;
+        self.statistics.stores += all - loads;
     }
 
-    /// The same for a reference that lies in one line of the first level, whatever its size.
-    #[inline]
-    pub fn refer_within(&mut self, is_load: bool, address: u64) -> Found {
-        self.statistics.loads += u64::from(is_load);
-        self.statistics.stores += u64::from(!is_load);
-        let line = self.first.line(address);
-        if self.first.touch(line) { Found::First } else { self.miss(is_load, line, line) }
-    }
-
-    /// A reference that touches several lines, or one that was just brought into the first level.
+    /// A reference that touches several lines, or one that is not where it was guessed to be.
     #[inline(never)]
     fn miss(&mut self, is_load: bool, line: u64, last: u64) -> Found {
-        let found = if line == last { self.access_second(line) } else { self.access_lines(line, last) };
+        let found = if line == last { self.access_line(line) } else { self.access_lines(line, last) };
         let s = &mut self.statistics;
         let (first, second) = if is_load {
             (&mut s.first_load_misses, &mut s.second_load_misses)
@@ -131,13 +159,14 @@ impl Cache {
     }
 
     fn access_line(&mut self, line: u64) -> Found {
-        if self.first.touch(line) { Found::First } else { self.access_second(line) }
+        self.now += 1;
+        if self.first.touch(line, self.now) { Found::First } else { self.access_second(line) }
     }
 
     /// A line of the first level that was not there.
     fn access_second(&mut self, line: u64) -> Found {
         let line = self.second.line(self.first.address(line));
-        if self.second.touch(line) {
+        if self.second.touch(line, self.now) {
             return Found::Second;
         }
         self.statistics.first_touches += u64::from(self.seen.is_new(line));

@@ -34,5 +34,5 @@ mod config;
 mod recent;
 mod seen;
 
-pub use cache::{Cache, Found, Statistics};
+pub use cache::{Cache, Found, Reference, Statistics};
 pub use config::{Config, ConfigError, Geometry};

@@ -11,19 +11,22 @@ const EMPTY: u64 = u64::MAX;
 /// Guesses for each line that the level holds, and most of them.
 const GUESSES: u64 = 4;
 const MOST_GUESSES: u64 = 1 << 16;
-/// Bits of the time of a use that hold the way: there are at most 64, and the oldest use of a set then tells which it is.
+/// Bits for a way: there are at most 64.
 const WAY_BITS: u32 = 6;
+
+/// A line that is held, and when it was used last; 0: never. Side by side: a hit looks at both.
+#[derive(Clone, Copy)]
+struct Held {
+    line: u64,
+    used: u64,
+}
 
 /// The lines that a level holds.
 pub struct Recent {
     /// Sets one after another.
-    lines: Vec<u64>,
-    /// When each was used last, and its way.
-    used: Vec<u64>,
+    held: Vec<Held>,
     /// By the low bits of a line: where it may be held.
     guesses: Vec<u32>,
-    /// Uses so far.
-    now: u64,
     ways: usize,
     mask: u64,
     shift: u32,
@@ -35,10 +38,8 @@ impl Recent {
         let ways = geometry.ways as usize;
         let lines = lines(geometry) as usize;
         Recent {
-            lines: vec![EMPTY; lines],
-            used: (0..lines).map(|place| (place % ways) as u64).collect(),
+            held: vec![Held { line: EMPTY, used: 0 }; lines],
             guesses: vec![0; guesses(geometry)],
-            now: 0,
             ways,
             mask: geometry.sets() - 1,
             shift: geometry.line.trailing_zeros(),
@@ -57,33 +58,40 @@ impl Recent {
         line << self.shift
     }
 
-    /// Uses a line; false if it had to be brought in.
-    #[inline(always)]
-    pub fn touch(&mut self, line: u64) -> bool {
-        self.now += 1;
-        let last = self.guesses.len() - 1;
-        let place = self.guesses[line as usize & last] as usize;
-        if self.lines.get(place) == Some(&line) {
-            let used = &mut self.used[place];
-            *used = self.now << WAY_BITS | *used & ((1 << WAY_BITS) - 1);
-            return true;
-        }
-        self.search(line)
+    /// Uses a line, later than all before; false if it had to be brought in.
+    #[inline]
+    pub fn touch(&mut self, line: u64, now: u64) -> bool {
+        self.hit(line, now) || self.search(line, now)
     }
 
-    /// The same where the guess was wrong.
+    /// Uses a line if it is where it is guessed to be. The time is told and not kept here: loops have it in a register.
+    #[inline(always)]
+    pub fn hit(&mut self, line: u64, now: u64) -> bool {
+        let last = self.guesses.len() - 1;
+        let place = self.guesses[line as usize & last] as usize;
+        match self.held.get_mut(place) {
+            Some(held) if held.line == line => {
+                held.used = now;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Uses a line that is not where it was guessed to be.
     #[inline(never)]
-    fn search(&mut self, line: u64) -> bool {
+    pub fn search(&mut self, line: u64, now: u64) -> bool {
         let start = (line & self.mask) as usize * self.ways;
-        let (lines, used) = (&self.lines[start..start + self.ways], &self.used[start..start + self.ways]);
+        let set = &self.held[start..start + self.ways];
         // Every way is looked at: where the line is cannot be predicted.
-        let found =
-            lines.iter().enumerate().fold(0u64, |found, (way, held)| found | u64::from(*held == line) << way);
-        let oldest = used.iter().fold(u64::MAX, |oldest, used| oldest.min(*used)) & ((1 << WAY_BITS) - 1);
-        let way = if found != 0 { u64::from(found.trailing_zeros()) } else { oldest };
+        let (mut found, mut oldest) = (0u64, u64::MAX);
+        for (way, held) in (0..).zip(set) {
+            found |= u64::from(held.line == line) << way;
+            oldest = oldest.min(held.used << WAY_BITS | way);
+        }
+        let way = if found != 0 { found.trailing_zeros().into() } else { oldest & ((1 << WAY_BITS) - 1) };
         let place = start + way as usize;
-        self.lines[place] = line;
-        self.used[place] = self.now << WAY_BITS | way;
+        self.held[place] = Held { line, used: now };
         let last = self.guesses.len() - 1;
         self.guesses[line as usize & last] = place as u32;
         found != 0
@@ -96,7 +104,7 @@ impl Recent {
 
     /// Bytes used.
     pub fn memory_bytes(&self) -> usize {
-        (self.lines.len() + self.used.len()) * 8 + self.guesses.len() * 4
+        self.held.len() * 16 + self.guesses.len() * 4
     }
 }
 

@@ -2,7 +2,7 @@
 //! written one column after the other, far apart, and read once.
 
 use crate::batch::Event;
-use sonde_cache::{Cache, Found};
+use sonde_cache::{Cache, Found, Reference};
 
 /// A load, not a store.
 const LOAD: u64 = 1;
@@ -128,18 +128,20 @@ impl Accesses {
     /// Asks the model for all of them, in their order; tells the known values of loads that missed the first level, and
     /// where they were found.
     pub fn play(&self, cache: &mut Cache, mut missed: impl FnMut(u64, Found)) {
-        for (word, value) in self.words[..self.used].iter().zip(&self.values) {
+        let all = self.words[..self.used].iter().zip(&self.values);
+        let references = all.filter_map(|(&word, &value)| {
             let is_load = word & LOAD != 0;
-            let found = if word & ODD == 0 {
-                cache.refer_within(is_load, *word)
-            } else {
-                let Some(odd) = self.odd.get((word >> 3) as usize) else { continue };
-                cache.refer(is_load, odd.data, odd.size.into())
+            let Odd { data, size } = match word & ODD {
+                0 => Odd { data: word, size: 1 },
+                _ => *self.odd.get((word >> 3) as usize)?,
             };
-            if found > Found::First && word & VALUE != 0 {
-                missed(*value, found);
+            Some((Reference { is_load, address: data, size: size.into() }, (word, value)))
+        });
+        cache.refer_all(references, |(word, value), found| {
+            if word & VALUE != 0 {
+                missed(value, found);
             }
-        }
+        });
     }
 }
 

@@ -1,9 +1,11 @@
 //! The trees that grow from batches, each apart from the others, so that threads can share them out.
 
 use crate::accesses::Accesses;
-use crate::batch::{Batch, Entries};
+use crate::batch::{BATCH, Batch, Entries};
 use crate::config::{Config, Shares};
+use crate::keys::GIFTS;
 use crate::kind::Kind;
+use crate::rows::Rows;
 use sonde_cache::{Cache, Found, Statistics};
 use sonde_rap::{ConfigError, Key, Tree};
 
@@ -38,25 +40,48 @@ struct Misses {
     second: Option<Growing<u64>>,
     /// Of a batch, what missed the first level and what missed both.
     values: [Entries<u64>; 2],
+    /// Values that miss the first level again and again; what misses both is rare.
+    rows: Rows,
 }
 
 impl Misses {
     fn take(&mut self, accesses: &Accesses, weight: u64) {
-        let [first, second] = &mut self.values;
-        first.clear();
-        second.clear();
+        let (rows, [first, second]) = (&mut self.rows, &mut self.values);
+        rows.may_give(GIFTS);
         accesses.play(&mut self.cache, |value, found| {
-            first.push(value, 1, weight);
+            if rows.is_empty() {
+                first.push(value, 1, weight);
+            } else {
+                first.come(1);
+                rows.add(0, value, 1, |_, value, times| first.tell(value, times));
+            }
             if found == Found::Memory {
                 second.push(value, 1, weight);
             }
         });
+        self.grow();
+    }
+
+    fn grow(&mut self) {
         let growing = [&mut self.first, &mut self.second];
-        for (growing, values) in growing.into_iter().zip(&self.values) {
+        for (growing, values) in growing.into_iter().zip(&mut self.values) {
             if let Some(growing) = growing {
                 growing.grow(values);
             }
+            values.clear();
         }
+    }
+
+    /// Hands on what was kept back.
+    fn drain(&mut self) {
+        for at in 0..self.rows.len() {
+            let first = &mut self.values[0];
+            self.rows.empty(at, &mut |_, value, times| first.tell(value, times));
+            if first.list.len() >= BATCH {
+                self.grow();
+            }
+        }
+        self.grow();
     }
 }
 
@@ -94,8 +119,9 @@ impl Bank {
             }
         }
         if first.is_some() || second.is_some() {
-            bank.misses =
-                Some(Misses { cache: Cache::new(&config.cache), first, second, values: Default::default() });
+            let rows = if first.is_some() { shares.miss_rows } else { 0 };
+            let (cache, rows) = (Cache::new(&config.cache), Rows::new(rows / Rows::BYTES));
+            bank.misses = Some(Misses { cache, first, second, values: Default::default(), rows });
         }
         Ok(bank)
     }
@@ -120,13 +146,14 @@ impl Bank {
         let misses = self.misses.as_ref().map_or(0, |misses| {
             let trees = misses.first.iter().chain(&misses.second).map(|growing| growing.tree.memory_bytes());
             let values: usize = misses.values.iter().map(|values| values.list.capacity() * 16).sum();
-            misses.cache.memory_bytes() + values + trees.sum::<usize>()
+            misses.cache.memory_bytes() + misses.rows.memory_bytes() + values + trees.sum::<usize>()
         });
         one + two + misses
     }
 
     /// The trees as they are.
-    pub fn finish(self) -> Grown {
+    pub fn finish(mut self) -> Grown {
+        self.misses.iter_mut().for_each(Misses::drain);
         let memory = self.memory_bytes();
         let mut grown = Grown { one: self.one, two: self.two, cache: None, memory };
         if let Some(misses) = self.misses {

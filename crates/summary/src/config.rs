@@ -58,6 +58,9 @@ const UNDER_WAY: usize = 2;
 /// Least memory of a tree: below, it loses the tables that make it fast.
 const LEAST_TREE: usize = 320 << 10;
 
+/// Most bytes of rows beside the trees over misses.
+const MISS_ROWS: usize = 256 << 10;
+
 /// How the limit is divided, in bytes unless it says otherwise.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shares {
@@ -73,6 +76,8 @@ pub(crate) struct Shares {
     pub open: usize,
     /// Rows of counts beside the trees: where there are no bursts, they have what bursts would.
     pub rows: usize,
+    /// The same beside the trees over misses.
+    pub miss_rows: usize,
     /// References that wait for a look at the mappings.
     pub pending: usize,
 }
@@ -99,7 +104,8 @@ impl Config {
             exits: share * 2 / EXIT_BYTES,
             recipes: share,
             open: share,
-            rows: if self.burst_time.is_none() { share } else { 0 },
+            rows: if self.burst_time.is_none() { share * 7 / 8 } else { 0 },
+            miss_rows: if self.burst_time.is_none() { (share / 8).min(MISS_ROWS) } else { 0 },
             pending: share / size_of::<(Event, u64)>(),
         })
     }

@@ -5,12 +5,11 @@ use crate::columns::Wants;
 use crate::kind::Kind;
 use crate::reference::is_narrow;
 use crate::rows::{ROW, Rows};
+use crate::small::Small;
 use sonde_event::PlainKind;
 
 /// Code by data is kept by lines of this size: pairs are many, and hot ones reach over whole lines.
 const LINE: u64 = 64;
-/// Values below this are counted by themselves: most are.
-const SMALL: usize = 1 << 10;
 
 /// The line that an address lies in.
 #[inline(always)]
@@ -18,16 +17,16 @@ pub(crate) fn line(data: u64) -> u64 {
     data / LINE * LINE
 }
 
-/// Most rows of each kind: together one megabyte, about what a second-level cache holds.
+/// Most rows of each kind: together two megabytes, about what a second-level cache holds.
 const MOST_ROWS: [(Kind, usize); 5] = [
-    (Kind::LoadAddresses, 1 << 12),
-    (Kind::StoreAddresses, 1 << 11),
-    (Kind::LoadValues, 1 << 11),
-    (Kind::ZeroLoads, 1 << 10),
-    (Kind::CodeData, 1 << 12),
+    (Kind::LoadAddresses, 1 << 13),
+    (Kind::StoreAddresses, 1 << 12),
+    (Kind::LoadValues, 1 << 12),
+    (Kind::ZeroLoads, 1 << 11),
+    (Kind::CodeData, 1 << 13),
 ];
 /// Rows of each kind that may be given away in a batch: so they add an eighth to its keys at most.
-const GIFTS: usize = BATCH / 8 / ROW;
+pub(crate) const GIFTS: usize = BATCH / 8 / ROW;
 /// Rows that are emptied together: no more keys than a batch has references.
 const TOGETHER: usize = BATCH / ROW;
 
@@ -36,7 +35,7 @@ pub(crate) struct Keys {
     wants: Wants,
     weight: u64,
     /// How often each small value was loaded in this batch, or ever, if there are rows.
-    small: Box<[u64; SMALL]>,
+    small: Small,
     /// By kind.
     rows: [Rows; Kind::ALL.len()],
     some: Vec<u64>,
@@ -57,13 +56,13 @@ impl Keys {
         for (kind, len) in MOST_ROWS.into_iter().filter(|(kind, _)| wanted(*kind)) {
             rows[kind as usize] = Rows::new(len.min(bytes / Rows::BYTES * len / most));
         }
-        Keys { wants, weight: 1, small: Box::new([0; SMALL]), rows, some: Vec::new() }
+        Keys { wants, weight: 1, small: Small::new(), rows, some: Vec::new() }
     }
 
     /// Bytes used.
     pub fn memory_bytes(&self) -> usize {
         let rows = self.rows.iter().map(Rows::memory_bytes).sum::<usize>();
-        size_of_val(&*self.small) + rows + self.some.capacity() * 8
+        self.small.memory_bytes() + rows + self.some.capacity() * 8
     }
 
     /// A batch begins whose references weigh so much.
@@ -110,11 +109,10 @@ impl Keys {
                 batch.of_mut(Kind::NarrowPcs).push(pc, times, weight);
             }
         }
-        if load && wants.values {
-            self.add_values(batch, count, values);
-        }
+        let zeros = if load && wants.values { self.add_values(batch, count, values) } else { None };
         if load && wants.zeros {
-            self.add_zeros(batch, count, data, values);
+            let zeros = zeros.unwrap_or_else(|| values.iter().filter(|value| **value == 0).count());
+            self.add_zeros(batch, count, data, values, zeros);
         }
     }
 
@@ -127,7 +125,7 @@ impl Keys {
             [only] => rows.add(0, *only, entries.come(count), |_, number, times| entries.tell(number, times)),
             _ => {
                 entries.come(count);
-                rows.add_all(0, numbers.iter().copied(), |_, number, times| entries.tell(number, times));
+                rows.add_all(0, numbers, |number| number, |_, number, times| entries.tell(number, times));
             }
         }
     }
@@ -143,47 +141,40 @@ impl Keys {
             }),
             _ => {
                 entries.come(count);
-                let lines = data.iter().map(|data| data / LINE);
-                rows.add_all(pc, lines, |pc, line, times| entries.tell([pc, line * LINE], times));
+                rows.add_all(
+                    pc,
+                    data,
+                    |data| data / LINE,
+                    |pc, line, times| entries.tell([pc, line * LINE], times),
+                );
             }
         }
     }
 
-    fn add_values(&mut self, batch: &mut Batch, count: usize, values: &[u64]) {
+    /// Values of loads; how many are zero, if they were looked at one by one.
+    fn add_values(&mut self, batch: &mut Batch, count: usize, values: &[u64]) -> Option<usize> {
         if let [_] = values {
-            return self.add_numbers(batch, Kind::LoadValues, count, values);
+            self.add_numbers(batch, Kind::LoadValues, count, values);
+            return None;
         }
-        // Whether a value is small cannot be predicted: each one is written, and kept or not.
         let mut some = std::mem::take(&mut self.some);
         let list = room(&mut some, values.len());
-        let mut large = 0;
-        for &value in values {
-            let is_large = value >= SMALL as u64;
-            list[large] = value;
-            large += usize::from(is_large);
-            self.small[value as usize % SMALL] += u64::from(!is_large);
-        }
+        let (large, zeros) = self.small.take(values, list);
         if !self.rows[Kind::LoadValues as usize].is_empty() {
             batch.of_mut(Kind::LoadValues).come(values.len() - large);
         }
-        match &list[..large] {
-            [] => {}
-            [only] => self.add_numbers(batch, Kind::LoadValues, 1, &[*only]),
-            list => self.add_numbers(batch, Kind::LoadValues, list.len(), list),
-        }
+        self.add_some(batch, Kind::LoadValues, &list[..large]);
         self.some = some;
+        Some(zeros)
     }
 
-    fn add_zeros(&mut self, batch: &mut Batch, count: usize, data: &[u64], values: &[u64]) {
+    /// Addresses where so many zeros were loaded, for each value there is.
+    fn add_zeros(&mut self, batch: &mut Batch, count: usize, data: &[u64], values: &[u64], zeros: usize) {
         match (data, values) {
-            (_, [value]) if *value != 0 => {}
+            _ if zeros == 0 => {}
             (_, [_]) => self.add_numbers(batch, Kind::ZeroLoads, count, data),
-            ([_], _) => {
-                let times = values.iter().filter(|value| **value == 0).count();
-                if times > 0 {
-                    self.add_numbers(batch, Kind::ZeroLoads, times, data);
-                }
-            }
+            ([_], _) => self.add_numbers(batch, Kind::ZeroLoads, zeros, data),
+            _ if zeros == values.len() => self.add_numbers(batch, Kind::ZeroLoads, count, data),
             _ => {
                 let mut some = std::mem::take(&mut self.some);
                 let list = room(&mut some, values.len());
@@ -192,35 +183,33 @@ impl Keys {
                     list[length] = *data;
                     length += usize::from(*value == 0);
                 }
-                if length > 0 {
-                    self.add_numbers(batch, Kind::ZeroLoads, length, &list[..length]);
-                }
+                self.add_some(batch, Kind::ZeroLoads, &list[..length]);
                 self.some = some;
             }
         }
     }
 
-    /// The batch is complete.
-    pub fn end(&mut self, batch: &mut Batch) {
-        if self.rows[Kind::LoadValues as usize].is_empty() {
-            self.end_small(batch, |entries, value, times, weight| entries.push(value, times, weight));
+    /// Numbers each of which came once.
+    fn add_some(&mut self, batch: &mut Batch, kind: Kind, numbers: &[u64]) {
+        if !numbers.is_empty() {
+            self.add_numbers(batch, kind, numbers.len(), numbers);
         }
     }
 
-    fn end_small(&mut self, batch: &mut Batch, push: impl Fn(&mut Entries<u64>, u64, u64, u64)) {
-        if self.wants.values {
-            let entries = batch.of_mut(Kind::LoadValues);
-            for (value, times) in self.small.iter_mut().enumerate().filter(|(_, times)| **times > 0) {
-                push(entries, value as u64, std::mem::take(times), self.weight);
-            }
+    /// The batch is complete.
+    pub fn end(&mut self, batch: &mut Batch) {
+        let (entries, weight) = (batch.of_mut(Kind::LoadValues), self.weight);
+        if self.rows[Kind::LoadValues as usize].is_empty() {
+            self.small.drain(|value, times| entries.push(value, times, weight));
+        } else if self.small.is_full() {
+            self.small.drain(|value, times| entries.tell(value, times));
         }
     }
 
     /// Empties all rows into batches, which `send` takes.
     pub fn drain(&mut self, batch: &mut Batch, mut send: impl FnMut(&mut Batch)) {
-        if !self.rows[Kind::LoadValues as usize].is_empty() {
-            self.end_small(batch, |entries, value, times, _| entries.tell(value, times));
-        }
+        // Where there are no rows for values, none are left: each batch ends with them.
+        self.small.drain(|value, times| batch.of_mut(Kind::LoadValues).tell(value, times));
         for kind in MOST_ROWS.map(|(kind, _)| kind) {
             let rows = &mut self.rows[kind as usize];
             for at in 0..rows.len() {

@@ -48,6 +48,7 @@ mod pending;
 mod ranges;
 mod reference;
 mod rows;
+mod small;
 mod sorted;
 mod summaries;
 mod summary;

@@ -1,13 +1,13 @@
 //! Exact counts of keys that come again and again, before a tree sees them: a program touches the same few hundred
 //! kilobytes for millions of references, which is less than a tree needs to find its way to them each time.
 //!
-//! A row counts 64 neighbouring numbers, side by side in few bytes. Rows are found by hashing; one that others want
+//! A row counts 32 neighbouring numbers, side by side in few bytes. Rows are found by hashing; one that others want
 //! for long enough goes to the tree, and what finds its row taken meanwhile goes there at once. So a stream that never
 //! comes back costs one look more than without rows. What a tree gets has the weight of all that it stands for: its bound
 //! is that of weighted events, and holds for everything once the rows are emptied.
 
 /// Numbers that a row counts.
-pub(crate) const ROW: usize = 64;
+pub(crate) const ROW: usize = 32;
 /// How often a row is found taken before it is given away.
 const PATIENCE: u8 = 31;
 /// Fewest rows that are worth a look.
@@ -27,12 +27,19 @@ struct Tag {
 /// No numbers: they have fewer bits.
 const FREE: Tag = Tag { of: 0, numbers: u64::MAX };
 
+/// A row: all of it in one line of the processor's cache.
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+struct Row {
+    tag: Tag,
+    counts: [u8; ROW],
+    patience: u8,
+}
+
 /// A table of rows.
 #[derive(Default)]
 pub(crate) struct Rows {
-    tags: Vec<Tag>,
-    counts: Vec<[u8; ROW]>,
-    patience: Vec<u8>,
+    rows: Vec<Row>,
     shift: u32,
     /// How many may still be given away.
     gifts: usize,
@@ -40,15 +47,13 @@ pub(crate) struct Rows {
 
 impl Rows {
     /// Bytes of a row.
-    pub const BYTES: usize = size_of::<Tag>() + size_of::<[u8; ROW]>() + 1;
+    pub const BYTES: usize = size_of::<Row>();
 
     /// So many rows, or the power of two below; none if that is too few.
     pub fn new(most: usize) -> Rows {
         let len = if most >= FEWEST { 1 << most.ilog2() } else { 0 };
         Rows {
-            tags: vec![FREE; len],
-            counts: vec![[0; ROW]; len],
-            patience: vec![0; len],
+            rows: vec![Row { tag: FREE, counts: [0; ROW], patience: 0 }; len],
             shift: u64::BITS - len.max(2).ilog2(),
             gifts: 0,
         }
@@ -61,17 +66,17 @@ impl Rows {
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.tags.is_empty()
+        self.rows.is_empty()
     }
 
     /// How many.
     pub fn len(&self) -> usize {
-        self.tags.len()
+        self.rows.len()
     }
 
     /// Bytes used.
     pub fn memory_bytes(&self) -> usize {
-        self.tags.len() * Rows::BYTES
+        self.rows.len() * Rows::BYTES
     }
 
     #[inline(always)]
@@ -80,23 +85,25 @@ impl Rows {
         (mixed.wrapping_mul(GOLDEN) >> self.shift) as usize
     }
 
-    /// Counts numbers that belong to `of`. What has to go to the tree is told to `out`: what it belongs to, the number, and
-    /// how often it came.
+    /// Counts numbers that belong to `of`; `number` makes them from a column. What has to go to the tree is told to `out`:
+    /// what it belongs to, the number, and how often it came.
     #[inline]
     pub fn add_all(
         &mut self,
         of: u64,
-        numbers: impl Iterator<Item = u64>,
+        column: &[u64],
+        number: impl Fn(u64) -> u64,
         mut out: impl FnMut(u64, u64, u64),
     ) {
-        for number in numbers {
+        for number in column.iter().map(|key| number(*key)) {
             let tag = Tag { of, numbers: number / ROW as u64 };
             let at = self.place(tag);
-            if self.tags[at] != tag {
+            let row = &mut self.rows[at];
+            if row.tag != tag {
                 self.miss(at, tag, number, 1, &mut out);
                 continue;
             }
-            let count = &mut self.counts[at][number as usize % ROW];
+            let count = &mut row.counts[number as usize % ROW];
             *count = count.wrapping_add(1);
             if *count == 0 {
                 out(of, number, 1 << u8::BITS);
@@ -109,10 +116,11 @@ impl Rows {
         let tag = Tag { of, numbers: number / ROW as u64 };
         let at = self.place(tag);
         let Ok(few) = u8::try_from(times) else { return out(of, number, times) };
-        if self.tags[at] != tag {
+        let row = &mut self.rows[at];
+        if row.tag != tag {
             return self.miss(at, tag, number, few, &mut out);
         }
-        let count = &mut self.counts[at][number as usize % ROW];
+        let count = &mut row.counts[number as usize % ROW];
         match count.checked_add(few) {
             Some(sum) => *count = sum,
             None => out(of, number, times),
@@ -123,27 +131,28 @@ impl Rows {
     #[cold]
     #[inline(never)]
     fn miss(&mut self, at: usize, tag: Tag, number: u64, times: u8, out: &mut impl FnMut(u64, u64, u64)) {
-        if self.tags[at] != FREE {
-            if self.patience[at] > 0 || self.gifts == 0 {
-                self.patience[at] = self.patience[at].saturating_sub(1);
+        let row = &mut self.rows[at];
+        if row.tag != FREE {
+            if row.patience > 0 || self.gifts == 0 {
+                row.patience = row.patience.saturating_sub(1);
                 return out(tag.of, number, times.into());
             }
             self.gifts -= 1;
             self.empty(at, out);
         }
-        (self.tags[at], self.patience[at]) = (tag, PATIENCE);
-        self.counts[at][number as usize % ROW] = times;
+        let row = &mut self.rows[at];
+        (row.tag, row.patience) = (tag, PATIENCE);
+        row.counts[number as usize % ROW] = times;
     }
 
     /// Takes everything out of a row, which is free then.
     pub fn empty(&mut self, at: usize, out: &mut impl FnMut(u64, u64, u64)) {
-        let tag = std::mem::replace(&mut self.tags[at], FREE);
+        let row = &mut self.rows[at];
+        let tag = std::mem::replace(&mut row.tag, FREE);
         let first = tag.numbers.wrapping_mul(ROW as u64);
-        for (number, count) in self.counts[at].iter_mut().enumerate() {
-            match std::mem::take(count) {
-                0 => {}
-                times => out(tag.of, first + number as u64, times.into()),
-            }
+        let counts = std::mem::replace(&mut row.counts, [0; ROW]);
+        for (number, count) in (0..).zip(counts).filter(|(_, count)| *count > 0) {
+            out(tag.of, first + number, count.into());
         }
     }
 }
@@ -188,7 +197,7 @@ mod tests {
                     None => {
                         all += numbers.len();
                         numbers.iter().for_each(|number| *exact.entry((of, *number)).or_insert(0) += 1);
-                        rows.add_all(of, numbers.into_iter(), &mut out);
+                        rows.add_all(of, &numbers, |number| number, &mut out);
                     }
                 }
             }
@@ -202,7 +211,7 @@ mod tests {
         fn what_comes_again_stays(number: u64, of: u64) {
             let mut rows = Rows::new(FEWEST);
             let mut told = Vec::new();
-            rows.add_all(of, std::iter::repeat_n(number, 200_000), |of, number, times| told.push((of, number, times)));
+            rows.add_all(of, &vec![number; 200_000], |number| number, |of, number, times| told.push((of, number, times)));
             prop_assert_eq!(told, [(of, number, 256); 781]);
         }
     }
