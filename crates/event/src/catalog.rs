@@ -134,6 +134,8 @@ pub struct Superblock {
 /// All superblocks seen, and the paths by exit number.
 pub struct Catalog {
     planner: Planner,
+    /// Memory for the plan under way: what is kept of it is copied in the size that it has.
+    plan: Plan,
     superblocks: Vec<Superblock>,
     paths: Vec<Option<Path>>,
     sizes: Vec<PathSize>,
@@ -149,6 +151,7 @@ impl Catalog {
     pub fn new(detail: Detail) -> Catalog {
         Catalog {
             planner: Planner::new(detail, Limits::default()),
+            plan: Plan::default(),
             superblocks: Vec::new(),
             paths: Vec::new(),
             sizes: Vec::new(),
@@ -211,7 +214,7 @@ impl Catalog {
             _ => (Watch::All, &words[HEAD_WORDS..]),
         };
         let segments = segments(rest, head.segments as usize).ok_or(bad("its code is cut off"))?;
-        let mut plan = Plan::default();
+        let mut plan = std::mem::take(&mut self.plan);
         let mut fetch = |at: u64| {
             // A jump can lead into the middle of an instruction: the segment that begins there goes first.
             let begins = segments.iter().find(|(s, b)| *s == at && !b.is_empty());
@@ -220,13 +223,17 @@ impl Catalog {
             bytes.get((at - start) as usize..)
         };
         self.planner.plan_watched(head.pc, head.insns as usize, watch, &mut fetch, &mut plan, &mut NoSink);
-        if plan.insns.len() != head.insns as usize || plan.exits.len() != head.exits as usize {
-            return Err(bad("its code does not give the plan it was published with"));
-        }
-        self.insert(&head, plan)
+        let is_as_published =
+            plan.insns.len() == head.insns as usize && plan.exits.len() == head.exits as usize;
+        let added = match is_as_published {
+            true => self.insert(&head, &plan),
+            false => Err(bad("its code does not give the plan it was published with")),
+        };
+        self.plan = plan;
+        added
     }
 
-    fn insert(&mut self, head: &Head, plan: Plan) -> Result<(), StreamError> {
+    fn insert(&mut self, head: &Head, plan: &Plan) -> Result<(), StreamError> {
         let index = self.superblocks.len();
         let end = head.first_exit as usize + plan.exits.len();
         // Exits are numbered in the order of descriptions; some of those can be missing (a damaged trace), but a
@@ -268,9 +275,9 @@ impl Catalog {
             counts_by_path: by_path,
             plain: PlainRecipe::all(&plan.refs, &plan.insns),
             recipes: plan.refs.iter().map(|r| Recipe::new(r, &plan.insns)).collect(),
-            insns: plan.insns,
+            insns: plan.insns.clone(),
             blocks,
-            refs: plan.refs,
+            refs: plan.refs.clone(),
         });
         Ok(())
     }
