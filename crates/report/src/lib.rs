@@ -18,7 +18,7 @@ pub mod view;
 
 pub use error_bars::half_width;
 pub use figures::{count, grouped, short, size};
-pub use name::{CodeName, DataName, Namer};
+pub use name::{CodeName, DataName, Namer, Used};
 pub use section::Section;
 pub use subject::{About, Subject};
 pub use text::{Style, waits_in_words, write, write_entry, write_hot};

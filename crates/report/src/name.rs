@@ -2,14 +2,19 @@
 
 mod code;
 mod data;
+mod used;
 
 pub use code::{CodeName, Outer};
 pub use data::DataName;
+pub use used::Used;
 
 use crate::figures::short;
 use sonde_place::{Kind, Place, Region, Regions};
 use sonde_summary::BlockWeight;
 use sonde_symbol::{Frame, Symbols, shorten};
+use std::collections::HashMap;
+use std::rc::Rc;
+use used::Grounds;
 
 /// Names places.
 pub struct Namer<'a> {
@@ -17,6 +22,10 @@ pub struct Namer<'a> {
     regions: &'a Regions,
     /// By place.
     blocks: Vec<BlockWeight>,
+    /// What of the data was used.
+    used: Used,
+    /// What lies where in modules, by number; worked out when first asked for.
+    layouts: HashMap<u16, Rc<Grounds>>,
 }
 
 /// A function, and where it is.
@@ -35,7 +44,12 @@ impl<'a> Namer<'a> {
     pub fn new(symbols: &'a mut Symbols, regions: &'a Regions, blocks: &[BlockWeight]) -> Namer<'a> {
         let mut blocks = blocks.to_vec();
         blocks.sort_by_key(|b| b.place);
-        Namer { symbols, regions, blocks }
+        Namer { symbols, regions, blocks, used: Used::default(), layouts: HashMap::new() }
+    }
+
+    /// From now on stretches of data are named by what in them these say was used.
+    pub fn weigh_data(&mut self, used: Used) {
+        self.used = used;
     }
 
     /// The region of a place.

@@ -25,7 +25,7 @@ impl Namer<'_> {
         let (first, last) = (Place(lo), Place(hi));
         let words = |text| DataName { text, ..DataName::default() };
         let Some(a) = self.region(first).filter(|_| first.slot() == last.slot()) else {
-            return words("spread over several regions".into());
+            return self.used_regions(first, last);
         };
         let wide = size((hi - lo).saturating_add(1));
         words(match a.kind {
@@ -64,6 +64,13 @@ impl Namer<'_> {
         self.symbols.variable(&region.name, &region.build_id, address).map(|variable| variable.name)
     }
 
+    /// First place and bytes of the variable at a place of a module.
+    pub(crate) fn variable_at(&mut self, place: Place) -> Option<(u64, u64)> {
+        let (region, address) = self.image_address(place)?;
+        let variable = self.symbols.variable(&region.name, &region.build_id, address)?;
+        Some((place.0.wrapping_sub(address - variable.start), variable.size))
+    }
+
     fn part(&mut self, place: Place) -> Option<Part> {
         let (region, address) = self.image_address(place)?;
         let section = self.symbols.data(&region.name, &region.build_id, address).section?;
@@ -79,6 +86,11 @@ impl Namer<'_> {
             _ => None,
         };
         let section = ends.0.as_ref().map(|(section, _)| section.clone());
+        let used = if variable.is_none() && first != last { self.used_objects(first, last) } else { None };
+        if let Some(text) = used {
+            return DataName { text, section, variable };
+        }
+        // What was used is not known: where it begins and ends is all that can be said.
         let text = match ends {
             (Some((section, Some(of))), _) if variable.is_some() => format!("{module}:{section} {of}"),
             (Some((section, Some(of))), _) => format!("{module}:{section} {of} and behind"),

@@ -1,14 +1,14 @@
 //! Hot ranges of a tree (Mysore et al. 2008, section 5.1) and the coverage by width (figure 11).
 
 use crate::error_bars::half_width_of;
-use crate::name::{Namer, Outer};
+use crate::name::{Namer, Outer, Used};
 use crate::subject::Subject;
 use crate::view::Options;
 use schemars::JsonSchema;
 use serde::Serialize;
 use sonde_place::Place;
 use sonde_rap::{HotRange, Key, Snapshot};
-use sonde_summary::{Domain, Ranges, Trees};
+use sonde_summary::{Domain, Kind, Ranges, Trees};
 
 /// One dimension of a hot range.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
@@ -133,6 +133,7 @@ fn of<K: Key>(
     keys: impl Fn(K) -> Vec<u64>,
 ) -> RangesView {
     let mut hot = Vec::new();
+    namer.weigh_data(used(subject, ranges));
     let found = tree.hot(options.hot);
     for index in in_preorder(&found) {
         let (lo, hi) = (keys(found[index].range.lo), keys(found[index].range.hi));
@@ -156,6 +157,22 @@ fn of<K: Key>(
         hot,
         covering: [0.5, 0.8, 0.95].map(|share| (share, tree.covering(share).len())).to_vec(),
         widths: widths.map(|p| WidthView { log2_width: p.log2_width, share: p.share }).collect(),
+    }
+}
+
+/// What tells which data in a stretch was used: the tree itself, or those over addresses if it is over more than that.
+fn used(subject: &Subject<'_>, ranges: &Ranges) -> Used {
+    match (&ranges.tree, ranges.kind.domains()) {
+        (Trees::One(tree), [Domain::Data]) => Used::of([tree]),
+        (_, domains) if domains.contains(&Domain::Data) => {
+            let kinds = [Kind::LoadAddresses, Kind::StoreAddresses];
+            let trees = kinds.into_iter().filter_map(|kind| subject.tree(kind));
+            Used::of(trees.filter_map(|ranges| match &ranges.tree {
+                Trees::One(tree) => Some(tree),
+                Trees::Two(_) => None,
+            }))
+        }
+        _ => Used::default(),
     }
 }
 
