@@ -138,7 +138,7 @@ pub fn report(subject: &Subject<'_>, symbols: &mut Symbols, options: &Options) -
         calls: subject.calls.map(|calls| calls::view(subject, calls, &mut namer, options)),
         loops: subject.loops.map(|profile| loops::view(subject, profile, &mut namer, options)),
         values: subject.values.map(|profile| values::view(profile, &mut namer, options)),
-        streams: subject.streams.map(|profile| streams::view(profile, &mut namer, options)),
+        streams: subject.streams.map(|profile| streams::view(subject, profile, &mut namer, options)),
         map: map::view(subject, options),
         cache: subject.cache.map(CacheView::of),
         missing: missing::view(subject, &mut namer),

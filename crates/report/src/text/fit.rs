@@ -64,13 +64,8 @@ impl<'a> Named<'a> {
     }
 
     fn fitted(self, columns: usize) -> String {
-        let is_offset = self.place.starts_with(" (");
-        let whole = self.within(columns, 2 * FEWEST);
-        if width(&whole) <= columns && !(is_offset && whole.contains("..")) {
-            return whole;
-        }
         // An offset says less than the rest of a name.
-        let bare = if is_offset { Named { place: "", ..self } } else { self };
+        let bare = if self.place.starts_with(" (") { Named { place: "", ..self } } else { self };
         let text = bare.within(columns, FEWEST);
         if width(&text) <= columns {
             text

@@ -1,6 +1,6 @@
 //! Totals per data object.
 
-use super::{Style, and_more, fit, grouped, heading, percent, plus_minus, some};
+use super::{Style, and_more, fit, grouped, heading, percent, plus_minus, some, wrap};
 use crate::figures::size;
 use crate::view::{ObjectShare, ObjectView, Report};
 use std::io::{self, Write};
@@ -10,11 +10,9 @@ pub fn objects(out: &mut impl Write, report: &Report, style: Style) -> io::Resul
     let Some(view) = report.data.as_ref().filter(|view| !view.objects.is_empty()) else { return Ok(()) };
     let sampled = report.unit != "events";
     let (shown, left_out) = some(&view.objects, style);
-    let too_low = |row: &ObjectView| row.both.share_at_most - row.both.share;
     let note = format!(
-        "share of all loads and stores{}, and of either; a share is at most {} too low{}",
+        "share of all loads and stores{}, and of either{}",
         if sampled { ", by time" } else { "" },
-        percent(shown.iter().map(too_low).fold(0.0, f64::max)).trim(),
         if sampled { "; ± is sampling, 95 %" } else { "" }
     );
     heading(out, style, "data objects", &note)?;
@@ -36,11 +34,28 @@ pub fn objects(out: &mut impl Write, report: &Report, style: Style) -> io::Resul
         writeln!(out, "{numbers}{counted}  {name}{bytes}")?;
     }
     and_more(out, left_out)?;
-    if view.in_several >= 0.0005 {
-        let share = percent(view.in_several);
-        writeln!(out, "  {share} lie in ranges that hold several of these: in no total")?;
+    if view.in_several > 0.0 {
+        let too_low = |row: &ObjectView| row.both.share_at_most - row.both.share;
+        let what = format!(
+            "{} lie in ranges that hold several objects and are in none of these shares: a share is too low by at most {}",
+            or_less(view.in_several),
+            at_most(view.objects.iter().map(too_low).fold(0.0, f64::max))
+        );
+        for line in wrap(&what, style.width.saturating_sub(2).max(40)) {
+            writeln!(out, "  {line}")?;
+        }
     }
     Ok(())
+}
+
+/// A bound: never less than what is shown.
+fn at_most(share: f64) -> String {
+    percent(share.max(0.001)).trim().to_owned()
+}
+
+/// A share that is not nothing, even where it is too little to be shown.
+fn or_less(share: f64) -> String {
+    if share < 0.0005 { "less than 0.1 %".into() } else { percent(share).trim().to_owned() }
 }
 
 fn either(share: Option<&ObjectShare>) -> String {

@@ -1,11 +1,15 @@
 //! Hot data streams for people (Hirzel and Chilimbi 2001): what is referenced again and again in the same order.
 
+use crate::figures::{grouped, size};
 use crate::name::Namer;
+use crate::subject::Subject;
 use crate::view::Options;
 use schemars::JsonSchema;
 use serde::Serialize;
-use sonde_place::Place;
+use sonde_cache::{Config, Geometry};
+use sonde_place::{Kind, Place};
 use sonde_streams::{Shape, Stream, StreamsProfile};
+use std::collections::BTreeSet;
 
 /// A hot data stream.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
@@ -20,7 +24,7 @@ pub struct StreamView {
     pub frequency: u64,
     /// What its addresses look like.
     pub shape: String,
-    /// What that suggests.
+    /// What that suggests, or why there is nothing to gain.
     pub advice: String,
     /// Where in the code, in order; neighbours on the same line are told once.
     pub code: Vec<String>,
@@ -42,7 +46,14 @@ pub struct StreamsView {
 }
 
 /// Streams by name.
-pub fn view(profile: &StreamsProfile, namer: &mut Namer<'_>, options: &Options) -> StreamsView {
+pub fn view(
+    subject: &Subject<'_>,
+    profile: &StreamsProfile,
+    namer: &mut Namer<'_>,
+    options: &Options,
+) -> StreamsView {
+    let geometry = subject.cache.map_or_else(Config::default, |cache| cache.config).first();
+    let nearest = Nearest::of(profile, geometry);
     let all = profile.references.max(1) as f64;
     let row = |stream: &Stream| StreamView {
         share: stream.heat() as f64 / all,
@@ -50,7 +61,7 @@ pub fn view(profile: &StreamsProfile, namer: &mut Namer<'_>, options: &Options) 
         length: stream.length(),
         frequency: stream.frequency,
         shape: shape(stream.shape),
-        advice: stream.shape.advice().into(),
+        advice: nearest.stays(stream, namer).unwrap_or_else(|| stream.shape.advice().into()),
         code: once(stream.pcs.iter().map(|pc| namer.instruction(Place(*pc))).collect()),
         data: once(stream.addresses.iter().map(|at| namer.data(*at, *at).text).collect()),
     };
@@ -60,6 +71,67 @@ pub fn view(profile: &StreamsProfile, namer: &mut Namer<'_>, options: &Options) 
         streams: profile.streams.iter().take(options.top).map(row).collect(),
         found: profile.streams.len(),
     }
+}
+
+/// Data of fewer lines than this are there before a prefetch of them would have an effect.
+const FEW_LINES: u64 = 4;
+
+/// The nearest cache, and what of it hot streams take.
+struct Nearest {
+    geometry: Geometry,
+    /// References that were looked at.
+    references: u64,
+    /// Bytes of all lines of all streams; none if streams were dropped.
+    all_streams: Option<u64>,
+}
+
+impl Nearest {
+    fn of(profile: &StreamsProfile, geometry: Geometry) -> Nearest {
+        let line = u64::from(geometry.line.max(1));
+        let all = profile.streams.iter().flat_map(|stream| &stream.addresses);
+        let lines: BTreeSet<u64> = all.map(|at| at / line).collect();
+        let all_streams = (profile.lost.streams == 0).then_some(lines.len() as u64 * line);
+        Nearest { geometry, references: profile.references, all_streams }
+    }
+
+    /// Why nothing is to be gained by layout or prefetching, if that is so: the data do not leave the nearest cache. The lines
+    /// of a stream alone say little, since long passes over memory are found as many short streams.
+    fn stays(&self, stream: &Stream, namer: &mut Namer<'_>) -> Option<String> {
+        let Geometry { size: room, line, .. } = self.geometry;
+        let line = u64::from(line.max(1));
+        // No more lines are touched from one occurrence to the next than there are references.
+        let between = self.references / stream.frequency.max(1);
+        let on_stack = |at: &u64| namer.region(Place(*at)).is_some_and(|region| region.kind == Kind::Stack);
+        if stream.addresses.iter().all(on_stack) {
+            return Some("All of it is on the stack, which stays in the nearest cache: no advice.".into());
+        }
+        if let Some(bytes) = self.all_streams.filter(|bytes| *bytes <= room) {
+            return Some(format!(
+                "All hot streams together are in {}, which the nearest cache ({}) has room for: no advice.",
+                size(bytes),
+                size(room)
+            ));
+        }
+        if between <= room / line {
+            return Some(format!(
+                "It comes again every {} references or less, which the nearest cache ({}) has room for: no advice.",
+                grouped(between),
+                size(room)
+            ));
+        }
+        let bytes = variables(stream, namer).filter(|bytes| *bytes <= FEW_LINES * line)?;
+        Some(format!(
+            "All of it is in {}: too little for layout or prefetching to gain anything.",
+            size(bytes)
+        ))
+    }
+}
+
+/// Bytes of the variables that a stream is in, if all of it is in some.
+fn variables(stream: &Stream, namer: &mut Namer<'_>) -> Option<u64> {
+    let spans = stream.addresses.iter().map(|at| namer.variable_at(Place(*at)));
+    let spans: BTreeSet<(u64, u64)> = spans.collect::<Option<_>>()?;
+    Some(spans.into_iter().map(|(_, bytes)| bytes).fold(0, u64::saturating_add))
 }
 
 fn shape(shape: Shape) -> String {

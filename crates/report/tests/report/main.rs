@@ -1,6 +1,8 @@
 //! Reports of made-up profiles of a real program: names, shares, errors, widths; text and JSON agree.
 
+mod data;
 mod made_up;
+mod streams;
 
 use std::path::Path;
 
@@ -97,6 +99,11 @@ fn shares_from_bursts_have_error_bars() {
     assert!((calls.regions[0].plus_minus - hot.plus_minus).abs() < 1e-9, "both are shares of time");
     let calls = text(&report, &[Section::Calls], 100);
     assert_eq!(calls.matches('±').count(), 6, "each row, and two headings say what it is: {calls}");
+    assert_eq!(calls.matches("(as seen in bursts)").count(), 3, "{calls}");
+    let joined = calls.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(joined.contains("Shares are not in proportion to them"), "{calls}");
+    let exact = text(&kept(&Built::new(), Unit::Events).report(), &[Section::Calls], 100);
+    assert!(!exact.contains("bursts") && exact.contains("    share       calls        back\n"), "{exact}");
 }
 
 /// A function in which most bursts begin, but which has few of their instructions, waits; within chance nothing is said.
@@ -273,16 +280,6 @@ fn what_repeated_string_instructions_do_is_said_where_it_shows() {
 }
 
 #[test]
-fn sentences_are_never_cut() {
-    let report = kept(&Built::new(), Unit::Events).report();
-    let advice = report.streams.as_ref().unwrap().streams[0].advice.clone();
-    let shown = text(&report, &[Section::Streams], 60);
-    let joined = shown.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(joined.contains(&advice), "{shown}");
-    assert!(shown.lines().all(|line| line.chars().count() <= 60), "{shown}");
-}
-
-#[test]
 fn data_is_named_by_variable_and_region() {
     let report = kept(&Built::new(), Unit::Events).report();
     let loads = report.ranges.iter().find(|v| v.kind == "loads").unwrap();
@@ -389,17 +386,6 @@ fn a_range_of_many_functions_is_named_by_its_module() {
     assert_eq!((even[0].function.as_deref(), even[0].hottest.is_some()), (None, true));
     let skewed = hot_names([90, 4, 3, 3]);
     assert!(skewed[0].name.starts_with("f0 and 3 more, source.c:"), "{skewed:?}");
-}
-
-#[test]
-fn streams_are_told_with_where_they_are_and_what_to_do() {
-    let report = kept(&Built::new(), Unit::Events).report();
-    let stream = &report.streams.as_ref().unwrap().streams[0];
-    assert!((stream.share - 0.8).abs() < 1e-9 && stream.share_at_most == 1.0);
-    assert_eq!(stream.code.len(), 1, "one line");
-    assert!(stream.code[0].starts_with("hot, source.c:"), "{:?}", stream.code);
-    assert_eq!((stream.data.len(), stream.shape.as_str()), (4, "strided by 64 B"));
-    assert!(!stream.advice.is_empty());
 }
 
 #[test]
