@@ -2,6 +2,7 @@
 
 mod bursts;
 mod checks;
+mod layout;
 mod live;
 mod loops;
 mod ranges;

@@ -253,6 +253,7 @@ pub fn table(args: &Args) -> Result<Table> {
             "worst by time %",
         ],
         rows: ["modules", "functions", "64-byte lines"].into_iter().enumerate().map(row).collect(),
+        layout: None,
         notes,
     })
 }

@@ -224,6 +224,7 @@ pub fn table(args: &Args, rounds: usize) -> Result<Table> {
         paper: vec!["all overheads below 2 % with a co-processor that the slots run in".into()],
         columns: ["part", "recorded %"].into_iter().chain(MODES.map(|(_, name)| name)).collect(),
         rows: (0..PARTS).map(part).chain([last.collect()]).collect(),
+        layout: None,
         notes: vec![
             format!(
                 "CPU time of the program over that of native runs, {rounds} interleaved rounds, medians; \

@@ -13,6 +13,7 @@ use sonde_place::Places;
 use sonde_report::Namer;
 use sonde_symbol::Symbols;
 
+use super::layout::{Group, Layout};
 use super::source;
 use super::table::{Table, percent};
 
@@ -181,12 +182,10 @@ fn summed_up(table: Table, found: &Found, config: &CompareConfig) -> Result<Tabl
             "missed",
         ],
         rows: found.reports.iter().map(|(name, reports)| found.row(name, reports, config)).collect(),
+        layout: Some(side_by_side()),
         notes: vec![
-            "columns with paper: in its own terms as far as they are told: each short backward branch is a loop, the truth is the last row within 10 bits, errors of executions and time are means over the ten".into(),
-            "the next three: against natural loops; executions as a sum over the ten".into(),
-            "fair: without backward branches that close no natural loop, and averages above 1023, the most that DAProf can tell, as 1023".into(),
-            "seen: fair, but against all backward branches without limits of hardware (the last row), not natural loops".into(),
-            "executions: 100 % less the sum of differences of shares, so -100 % at the least".into(),
+            "iter, exec, time   how right the iterations of an execution, the number of executions and the share of time are, in %".into(),
+            "                   (100 less the error of the ten loops; exec: less the sum of differences of shares, so -100 at the least)".into(),
             format!("{dropped} of {branches} branches found the queue full; see docs/design/loops.md, and --rows"),
             format!(
                 "hardware/software partitioning of {} loops would speed the program up {:.2} times (default costs)",
@@ -238,10 +237,58 @@ fn listed(table: Table, found: &Found, config: &CompareConfig, places: &mut Plac
             "seen iterations",
         ],
         rows: cells,
-        notes: vec![
-            "reported executions are halved together when one is full: only their shares mean something".into(),
-            "actual: of the natural loop, in times that it went back; seen: of this branch alone, without limits".into(),
-        ],
+        layout: Some(listed_loops()),
+        notes: vec!["exec: executions; iter: iterations of each, in times that it went back; time: share of the time, in %".into()],
         ..table
     }
+}
+
+/// The columns of the summary for people.
+fn side_by_side() -> Layout {
+    let three = |first: usize| vec![(first, "iter"), (first + 1, "exec"), (first + 2, "time")];
+    let group = |title, columns, about| Group { title, columns, about };
+    let groups = vec![
+        group(
+            "paper",
+            three(1),
+            "in its own terms, as far as they are told: each short backward branch is a loop; the truth is the last row in 10 bits",
+        ),
+        group("natural loops", three(4), "against the loops of the code"),
+        group(
+            "fair",
+            three(7),
+            "the same without branches that close no loop; averages above 1023, the most DAProf can tell, are 1023",
+        ),
+        group(
+            "branches",
+            vec![(10, "iter"), (11, "exec")],
+            "fair, but against all backward branches without limits of hardware (the last row)",
+        ),
+        group(
+            "top ten",
+            vec![(12, "captured"), (13, "possible"), (14, "missed")],
+            "time in the ten loops it says are hottest, in the ten that are, in %; how many of these it misses",
+        ),
+    ];
+    Layout { groups, by_first: false, last: None }
+}
+
+/// The columns of single loops for people.
+fn listed_loops() -> Layout {
+    let three = |first: usize| vec![(first, "exec"), (first + 1, "iter"), (first + 2, "time")];
+    let group = |title, columns, about| Group { title, columns, about };
+    let groups = vec![
+        group(
+            "reported",
+            three(2),
+            "by the profiler; executions are halved together when one is full: only their shares mean something",
+        ),
+        group("actual", three(5), "of the natural loop"),
+        group(
+            "branch",
+            vec![(8, "exec"), (9, "iter")],
+            "of this backward branch alone, without limits of hardware",
+        ),
+    ];
+    Layout { groups, by_first: true, last: Some((1, "loop")) }
 }

@@ -117,6 +117,7 @@ pub fn table(args: &Args) -> Result<Table> {
             "worst error %",
         ],
         rows,
+        layout: None,
         notes: vec![format!(
             "hot: {} % and more of all events; the error is that of a range's own estimate",
             100.0 * HOT

@@ -30,6 +30,7 @@ pub fn table(args: &Args) -> Result<Table> {
         paper: vec!["figure 7; at equal rates longer bursts overlap more".into()],
         columns: vec!["nCheck0:nInstr0", "rate %", "recorded %", "bursts", "streams", "overlap %"],
         rows,
+        layout: None,
         notes: vec![
             format!(
                 "the full trace: {} references, {} streams kept, covering {} %",

@@ -5,6 +5,7 @@ use std::io::{self, BufWriter, Write};
 
 use anyhow::{Context, Result};
 
+use super::layout::Layout;
 use super::source::Args;
 use crate::outcome::CannotWrite;
 
@@ -19,6 +20,8 @@ pub struct Table {
     pub columns: Vec<&'static str>,
     /// Rows.
     pub rows: Vec<Vec<String>>,
+    /// How people see it; otherwise all columns side by side.
+    pub layout: Option<Layout>,
     /// What else there is to say, a line each.
     pub notes: Vec<String>,
 }
@@ -52,6 +55,14 @@ impl Table {
         for line in &self.paper {
             writeln!(out, "  paper: {line}")?;
         }
+        match &self.layout {
+            Some(layout) => layout.write(out, &self.rows)?,
+            None => self.side_by_side(out)?,
+        }
+        self.notes.iter().try_for_each(|note| writeln!(out, "  {note}"))
+    }
+
+    fn side_by_side(&self, out: &mut impl Write) -> io::Result<()> {
         let width = |i: usize| {
             let cells = self.rows.iter().filter_map(|row| row.get(i)).map(|cell| cell.chars().count());
             cells.max().unwrap_or(0).max(self.columns[i].len())
@@ -68,9 +79,6 @@ impl Table {
         writeln!(out, "  {}", line(self.columns.clone()).trim_end())?;
         for row in &self.rows {
             writeln!(out, "  {}", line(row.iter().map(String::as_str).collect()).trim_end())?;
-        }
-        for note in &self.notes {
-            writeln!(out, "  {note}")?;
         }
         Ok(())
     }
@@ -100,7 +108,7 @@ mod tests {
             paper: vec!["98 %".into()],
             columns: vec!["name", "x"],
             rows: vec![vec!["a, b".into(), "1".into()], vec!["c".into(), "100".into()]],
-            notes: Vec::new(),
+            ..Table::default()
         };
         let (mut text, mut csv) = (Vec::new(), Vec::new());
         table.text(&mut text).unwrap();

@@ -80,6 +80,7 @@ pub fn table(args: &ValuesArgs) -> Result<Table> {
         ],
         columns: vec!["method", "error", "overhead %", "recorded loads", "recorded %", "found"],
         rows: result.rows.iter().map(|row| cells(row, loads)).collect(),
+        layout: None,
         notes,
     })
 }
