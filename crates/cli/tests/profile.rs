@@ -190,6 +190,27 @@ fn merged_runs_are_one_run_over_all_of_it_within_bounds() {
     assert_eq!(Profile::read(&bench.path("all.sonde")).expect("a profile"), all);
 }
 
+/// The program was built anew since: a copy of the old one, whatever it is called, has the names that the new one has not.
+#[test]
+fn a_copy_of_the_program_gives_its_names_back() {
+    let bench = Bench::new();
+    let program = bench.build("old", 60, 40);
+    bench.run(&BURSTS, "it.sonde", &program, "2000");
+    let report = |more: &[&str]| {
+        let done = bench.sonde(&[&["report", "it.sonde", "--section", "functions,missing"], more].concat());
+        String::from_utf8_lossy(&done.stdout).into_owned()
+    };
+    let before = report(&[]);
+    assert!(before.contains("  first  ") && !before.contains("has changed since"), "{before}");
+    std::fs::create_dir_all(bench.path("kept/monday")).expect("a folder");
+    std::fs::rename(&program, bench.path("kept/monday/before-the-change")).expect("renamed");
+    std::fs::copy(bench.build("new", 15, 85), &program).expect("another build");
+    let changed = report(&[]);
+    assert!(changed.contains("has changed since") && changed.contains("--debug-dir"), "{changed}");
+    assert!(!changed.contains("  first  "), "{changed}");
+    assert_eq!(report(&["--debug-dir", "kept"]), before);
+}
+
 #[test]
 fn what_is_no_profile_is_refused_with_the_reason() {
     let bench = Bench::new();

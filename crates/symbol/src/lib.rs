@@ -3,7 +3,8 @@
 //! An address is given as a file and an offset in it (what a mapping says), never as a live address: the program may
 //! be long gone, or on another machine. A stripped file degrades: no lines, then no functions, then only the caller's
 //! `module+offset`. Debug files apart from the program (`/usr/lib/debug/.build-id/...`) are used where installed. A file
-//! that is not the one that ran (another build-id) gives no names rather than wrong ones.
+//! that is not the one that ran (another build-id) gives no names rather than wrong ones; a copy of the one that ran is found
+//! by its build-id.
 //!
 //! Duties of the caller: pass the build-id seen at run time, if there was one. Non-goals: unwinding, source text,
 //! fetching debug files from the network.
@@ -15,6 +16,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod copies;
 mod debug_file;
 mod layout;
 mod module;
@@ -28,6 +30,7 @@ pub use layout::{Layout, Stretch};
 pub use plt::PLT;
 pub use shorten::shorten;
 
+use copies::Copies;
 use module::Module;
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -93,6 +96,7 @@ pub struct DataPlace {
 pub struct Symbols {
     modules: HashMap<(String, Vec<u8>), Option<Module>>,
     debug_roots: Vec<PathBuf>,
+    copies: Copies,
 }
 
 impl Default for Symbols {
@@ -109,16 +113,25 @@ impl Symbols {
 
     /// With debug files in these places.
     pub fn with_debug_roots(debug_roots: Vec<PathBuf>) -> Symbols {
-        Symbols { modules: HashMap::new(), debug_roots }
+        Symbols { modules: HashMap::new(), debug_roots, copies: Copies::default() }
+    }
+
+    /// Looks for files that are gone or changed in these folders as well: copies of them, by build-id, whatever they are
+    /// called. Some thousand files are looked into, a few levels deep.
+    pub fn with_copies(mut self, folders: Vec<PathBuf>) -> Symbols {
+        self.copies = Copies::new(folders);
+        self
     }
 
     fn module(&mut self, file: &str, build_id: &[u8]) -> Option<&Module> {
         let key = (file.to_owned(), build_id.to_owned());
-        let open = || Module::open(file.as_ref(), build_id, &self.debug_roots);
+        let (roots, copies) = (&self.debug_roots, &mut self.copies);
+        let mut copy = || copies.find(build_id, roots).and_then(|copy| Module::open(&copy, build_id, roots));
+        let open = || Module::open(file.as_ref(), build_id, roots).or_else(&mut copy);
         self.modules.entry(key).or_insert_with(open).as_ref()
     }
 
-    /// Whether a file is there, and the one that ran.
+    /// Whether a file is there, and the one that ran, or a copy of that.
     pub fn is_there(&mut self, file: &str, build_id: &[u8]) -> bool {
         self.module(file, build_id).is_some()
     }

@@ -329,3 +329,36 @@ fn the_layout_covers_the_sections() {
     assert!(code.len() == 1 && !code[0].is_variable && code[0].start <= built.address("main"));
     assert!(symbols.layout("/no/such/file", &[]).stretches.is_empty());
 }
+
+/// A program that was built anew: a copy of the old one is found by its build-id, whatever it is called; others are not taken.
+#[test]
+fn a_copy_names_what_was_changed_since() {
+    let built = Built::new(&["-g"]);
+    let (at, id) = (built.address("busy_function"), built.build_id());
+    let kept = tempfile::tempdir().unwrap();
+    std::fs::create_dir(kept.path().join("monday")).unwrap();
+    std::fs::write(kept.path().join("a text"), "no program").unwrap();
+    let other = Built::of("int main(void) { return 7; }", &[]);
+    std::fs::copy(other.program(), kept.path().join("program")).unwrap();
+    let names = |folders: &[PathBuf]| {
+        let mut symbols = Symbols::new().with_copies(folders.to_vec());
+        symbols.frames(&built.program(), &id, at).pop().and_then(|frame| frame.function)
+    };
+    let folders = [kept.path().to_owned()];
+    std::fs::rename(built.program(), kept.path().join("monday/saved.old")).unwrap();
+    assert_eq!(names(&folders).as_deref(), Some("busy_function"), "it is gone");
+    std::fs::copy(other.program(), built.program()).unwrap();
+    assert_eq!(names(&folders).as_deref(), Some("busy_function"), "it is another one");
+    assert_eq!(names(&[]), None);
+    // Debug information alone is enough, where debuggers look for it.
+    let hex: Vec<String> = id.iter().map(|byte| format!("{byte:02x}")).collect();
+    let folder = kept.path().join(".build-id").join(&hex[0]);
+    std::fs::create_dir_all(&folder).unwrap();
+    let apart = folder.join(format!("{}.debug", hex[1..].concat())).display().to_string();
+    run("objcopy", &["--only-keep-debug", "monday/saved.old", &apart], kept.path());
+    std::fs::remove_dir_all(kept.path().join("monday")).unwrap();
+    assert_eq!(names(&folders).as_deref(), Some("busy_function"), "debug file");
+    let mut symbols = Symbols::with_debug_roots(folders.to_vec());
+    let frame = symbols.frames(&built.program(), &id, at).pop().unwrap();
+    assert!((5..=7).contains(&frame.line.unwrap()), "{frame:?}");
+}

@@ -55,7 +55,8 @@ pub struct Args {
     #[arg(long)]
     json: bool,
 
-    /// Also look for debug files below this folder (may be given several times)
+    /// Also look below this folder for debug files, and for copies of programs that were changed or deleted since, by build-id
+    /// (may be given several times)
     #[arg(long, value_name = "DIR")]
     debug_dir: Vec<PathBuf>,
 }

@@ -41,7 +41,8 @@ pub struct Args {
     /// Write JSON to standard output (docs/report.schema.json).
     #[arg(long)]
     json: bool,
-    /// Also look for debug files below this folder (may be given several times).
+    /// Also look below this folder for debug files, and for copies of programs that were changed or deleted since, by
+    /// build-id (may be given several times).
     #[arg(long, value_name = "DIR")]
     debug_dir: Vec<PathBuf>,
 }
@@ -127,7 +128,7 @@ pub fn of(profile: &Profile, symbols: &mut Symbols, options: &Options) -> sonde_
 pub fn symbols(more: &[PathBuf]) -> Symbols {
     let mut roots = more.to_vec();
     roots.push(Path::new("/usr/lib/debug").to_owned());
-    Symbols::with_debug_roots(roots)
+    Symbols::with_debug_roots(roots).with_copies(more.to_vec())
 }
 
 /// As wide as the terminal; elsewhere as wide as people read.

@@ -58,7 +58,9 @@ fn lost_files(subject: &Subject<'_>, namer: &mut Namer<'_>) -> Vec<Missed> {
         }
     }
     let what = |file: &str| {
-        format!("blocks are of {file}, which has changed since, or is gone: put it back for their names")
+        format!(
+            "blocks are of {file}, which has changed since, or is gone: put it back for their names, or name the folder of a copy with --debug-dir"
+        )
     };
     lost.into_iter().map(|(file, count)| Missed { count, what: what(file) }).collect()
 }
