@@ -129,7 +129,7 @@ impl<'a> Namer<'a> {
         let function = self.function(place).name;
         let frames = self.frames(place);
         let line = |frame: &Frame| Some(format!("{}:{}", short(frame.file.as_deref()?), frame.line?));
-        let (inner, outer) = (frames.first(), frames.last());
+        let (inner, outer) = (frames.first(), code::caller(&frames));
         let inlined = inner.filter(|_| frames.len() > 1).and_then(|frame| frame.function.as_deref());
         let name = shorten(&function, code::LONGEST);
         match (inlined, inner.and_then(line), outer.and_then(line)) {

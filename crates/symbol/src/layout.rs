@@ -4,6 +4,9 @@
 use crate::module::Section;
 use crate::table::Table;
 
+/// Mappings are of whole pages.
+const PAGE: u64 = 4096;
+
 /// A stretch of a section: a variable, or what no variable covers. Addresses are as the file counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stretch {
@@ -24,6 +27,13 @@ pub struct Layout {
     pub sections: Vec<String>,
     /// By address; they do not overlap.
     pub stretches: Vec<Stretch>,
+}
+
+impl Layout {
+    /// Behind the last page that the module itself has; none if nothing is known.
+    pub fn end(&self) -> Option<u64> {
+        self.stretches.last().map(|last| last.end.saturating_add(PAGE - 1) & !(PAGE - 1))
+    }
 }
 
 pub(crate) fn of(sections: &[Section], variables: &Table) -> Layout {

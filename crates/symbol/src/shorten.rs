@@ -35,15 +35,10 @@ pub fn shorten(name: &str, room: usize) -> Cow<'_, str> {
             name = rest.trim_end_matches(" const").trim_end().to_owned();
         }
     }
-    for less in [without_paths_inside, without_trait] {
-        if let Some(shorter) = Some(&name).filter(|name| !fits(name)).and_then(|name| less(name)) {
-            name = shorter;
-        }
-    }
     while !fits(&name)
-        && let Some(at) = path_end(&name)
+        && let Some(less) = with_less_in_front(&name)
     {
-        name.drain(..at);
+        name = less;
     }
     cut(name, room).into()
 }
@@ -55,6 +50,14 @@ enum Templates {
     First,
     /// Nothing.
     None,
+}
+
+/// A name with one thing less in front: the first part of its path, or something of `<Type as Trait>`.
+fn with_less_in_front(name: &str) -> Option<String> {
+    if let Some(at) = path_end(name) {
+        return Some(name[at..].to_owned());
+    }
+    without_paths_inside(name).filter(|less| less != name).or_else(|| without_trait(name))
 }
 
 /// `<alloc::vec::Vec as core::ops::Drop>::drop` as `<Vec as Drop>::drop`.
@@ -335,6 +338,8 @@ mod tests {
         let node = "<impl alloc::collections::btree::node::NodeRef<B, K, V, T>>::find_key_index";
         assert_eq!(shorten(node, 30), "<impl NodeRef>::find_key_index");
         assert_eq!(shorten(node, 24), "NodeRef::find_key_index");
+        let path = "alloc::collections::btree::search::<impl alloc::collections::btree::node::NodeRef<B, K>>::find_key_index";
+        assert_eq!(shorten(path, 24), "NodeRef::find_key_index");
         assert_eq!(shorten("<&mut F as core::ops::FnOnce<(A, B)>>::call_once", 20), "FnOnce::call_once");
     }
 

@@ -22,7 +22,7 @@ pub struct Outer {
     pub function: String,
     /// Its source file.
     pub file: Option<String>,
-    /// First and last line there that the inlined code was put at.
+    /// First and last line there that the inlined code was put at; in functions of that file which were inlined themselves, too.
     pub lines: Option<(u32, u32)>,
 }
 
@@ -57,16 +57,24 @@ struct Source {
 struct Part {
     weight: f64,
     lines: Option<(u32, u32)>,
+    /// Where it is called from.
     outer: Option<(String, (u32, u32))>,
+    /// Lines of the function that has a symbol.
+    own: Option<(String, (u32, u32))>,
 }
 
 impl Part {
-    fn add(&mut self, weight: f64, inner: &Frame, outer: &Frame) {
+    fn add(&mut self, weight: f64, frames: &[Frame]) {
+        let (Some(inner), Some(outer), Some(own)) = (frames.first(), caller(frames), frames.last()) else {
+            return;
+        };
         self.weight += weight;
         self.lines = widened(self.lines, inner.line);
-        if let (Some(file), Some(line)) = (&outer.file, outer.line) {
-            let before = self.outer.take().filter(|(known, _)| known == file).map(|(_, lines)| lines);
-            self.outer = widened(before, Some(line)).map(|lines| (file.clone(), lines));
+        for (frame, lines) in [(outer, &mut self.outer), (own, &mut self.own)] {
+            if let (Some(file), Some(line)) = (&frame.file, frame.line) {
+                let before = lines.take().filter(|(known, _)| known == file).map(|(_, lines)| lines);
+                *lines = widened(before, Some(line)).map(|lines| (file.clone(), lines));
+            }
         }
     }
 }
@@ -167,11 +175,11 @@ impl Namer<'_> {
             let Some((region, address)) = self.image_address(block.place) else { continue };
             let hi = address + u64::from(block.bytes.max(1)) - 1;
             for (bytes, frames) in self.symbols.sources(&region.name, &region.build_id, address, hi) {
-                let (Some(inner), Some(outer)) = (frames.first(), frames.last()) else { continue };
+                let Some(inner) = frames.first() else { continue };
                 let Some(file) = inner.file.clone() else { continue };
                 let inlined = inner.function.clone().filter(|_| frames.len() > 1);
                 let weight = block.weight as f64 * bytes as f64 / f64::from(block.bytes.max(1));
-                parts.entry(Source { inlined, file }).or_default().add(weight, inner, outer);
+                parts.entry(Source { inlined, file }).or_default().add(weight, &frames);
             }
         }
         let own = own_lines(&function, &parts);
@@ -188,11 +196,20 @@ impl Namer<'_> {
     }
 }
 
+/// Of an instruction's functions the one whose line says where it comes from: the outermost one, which has a symbol, or the
+/// innermost one written in the same file. Where all of a program is inlined into `main`, a line of `main` says little.
+pub(super) fn caller(frames: &[Frame]) -> Option<&Frame> {
+    let (outermost, around) = (frames.last()?, frames.get(1..).unwrap_or_default());
+    let beside =
+        |frame: &&Frame| frame.file.is_some() && frame.file == outermost.file && frame.line.is_some();
+    Some(around.iter().find(beside).unwrap_or(outermost))
+}
+
 /// The lines of the function itself: of the file that most of it is in.
 fn own_lines(function: &str, parts: &BTreeMap<Source, Part>) -> Outer {
     let mut files: BTreeMap<&str, (f64, (u32, u32))> = BTreeMap::new();
     for part in parts.values() {
-        let Some((file, (first, last))) = &part.outer else { continue };
+        let Some((file, (first, last))) = &part.own else { continue };
         let entry = files.entry(file).or_insert((0.0, (*first, *last)));
         entry.0 += part.weight;
         entry.1 = (entry.1.0.min(*first), entry.1.1.max(*last));

@@ -86,6 +86,11 @@ impl Namer<'_> {
             _ => None,
         };
         let section = ends.0.as_ref().map(|(section, _)| section.clone());
+        // The system puts what a program asks for right behind a module, where it cannot be told from uninitialized data.
+        if ends == (None, None) && self.is_behind(first) {
+            let wide = size((last.0 - first.0).saturating_add(1));
+            return DataName { text: format!("anonymous memory behind {module}, {wide}"), section, variable };
+        }
         let used = if variable.is_none() && first != last { self.used_objects(first, last) } else { None };
         if let Some(text) = used {
             return DataName { text, section, variable };

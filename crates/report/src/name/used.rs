@@ -80,6 +80,12 @@ impl Namer<'_> {
         self.layouts.entry(slot).or_insert(Rc::new(Grounds { base, layout })).clone()
     }
 
+    /// Whether a place lies behind all that is in a module's file.
+    pub(super) fn is_behind(&mut self, place: Place) -> bool {
+        let grounds = self.grounds(place.slot());
+        grounds.layout.end().is_some_and(|end| grounds.base.wrapping_add(place.offset()) >= end)
+    }
+
     /// A stretch of a module by the objects in it that were used; none if it is not known what was.
     pub(super) fn used_objects(&mut self, first: Place, last: Place) -> Option<String> {
         let module = self.region(first).map_or_else(String::new, region_name);

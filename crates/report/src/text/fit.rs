@@ -64,8 +64,10 @@ impl<'a> Named<'a> {
     }
 
     fn fitted(self, columns: usize) -> String {
-        // An offset says less than the rest of a name.
-        let bare = if self.place.starts_with(" (") { Named { place: "", ..self } } else { self };
+        // An offset says less than the rest of a name, and so does a line if nothing of the name is left beside it.
+        let left = columns.saturating_sub(width(self.place) + width(self.more));
+        let crowded = left < width(&shorten(self.name, 2 * FEWEST)).min(FEWEST + 4);
+        let bare = if self.place.starts_with(" (") || crowded { Named { place: "", ..self } } else { self };
         let text = bare.within(columns, FEWEST);
         if width(&text) <= columns {
             text
@@ -166,6 +168,8 @@ mod tests {
         assert_eq!(fit_code(put, 16), "num_put::do_put");
         assert_eq!(fit_code("decompress_fast (rsprog+0x527b1)", 32), "decompress_fast (rsprog+0x527b1)");
         assert_eq!(fit_code("decompress_fast (rsprog+0x527b1)", 20), "decompress_fast");
+        assert_eq!(fit_code("malloc_consolidate, malloc.c:4745-4801", 24), "malloc_consolidate");
+        assert_eq!(fit_code("malloc_consolidate, malloc.c:4745", 30), "mall..nsolidate, malloc.c:4745");
     }
 
     #[test]

@@ -69,7 +69,7 @@ pub fn functions(out: &mut impl Write, report: &Report, style: Style) -> io::Res
         writeln!(out, "  {}{bar}  {name}  {source}{inlined}", percent(row.share))?;
     }
     and_more(out, left_out)?;
-    for what in shown.iter().filter_map(waits_in_words) {
+    for what in shown.iter().filter_map(waits_in_words).chain(shown.iter().filter_map(interprets)) {
         for line in wrap(&what, style.width.saturating_sub(2).max(40)) {
             writeln!(out, "  {line}")?;
         }
@@ -86,6 +86,25 @@ pub fn waits_in_words(row: &FunctionView) -> Option<String> {
         sonde_symbol::shorten(&row.name, 40),
         percent(starts.share).trim(),
         percent(row.share).trim()
+    ))
+}
+
+/// Functions in which interpreters run programs, and the language.
+const INTERPRETERS: [(&str, &str); 5] = [
+    ("_PyEval_EvalFrameDefault", "Python"),
+    ("Perl_runops_standard", "Perl"),
+    ("vm_exec_core", "Ruby"),
+    ("luaV_execute", "Lua"),
+    ("execute_ex", "PHP"),
+];
+
+/// Says of an interpreter that it is one: whoever wrote a script looks for functions of that.
+fn interprets(row: &FunctionView) -> Option<String> {
+    let is = |(function, _): &&(&str, &str)| row.name == *function;
+    let (function, language) = INTERPRETERS.iter().find(is).filter(|_| row.share >= 0.1)?;
+    Some(format!(
+        "{function} runs {language} code: what is shown is the interpreter's, as a machine sees it; which functions and \
+         lines of the script take the time is not known"
     ))
 }
 

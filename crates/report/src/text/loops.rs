@@ -53,7 +53,9 @@ pub fn loops(out: &mut impl Write, report: &Report, style: Style) -> io::Result<
 /// Its name and the loop around it, by which the loops of a nest are told apart.
 fn where_it_is(l: &LoopView, room: usize) -> String {
     let inside = l.inside.as_deref().map_or_else(String::new, |line| format!("  in {line}"));
-    match room.checked_sub(inside.chars().count()).filter(|room| *room >= 20) {
+    // Not instead of the name itself.
+    let needed = l.name.chars().count().min(36);
+    match room.checked_sub(inside.chars().count()).filter(|room| *room >= needed) {
         Some(room) => format!("{}{inside}", fit_code(&l.name, room)),
         None => fit_code(&l.name, room),
     }

@@ -37,7 +37,7 @@ pub struct ObjectView {
     /// In words: module, section and variable, or `heap`, `stack`, the file ...
     pub name: String,
     /// What it is: `variable`, `section` (what no variable covers), or the kind of memory: `module`, `heap`, `stack`,
-    /// `anonymous` (all of it), `file`, `kernel`, `unknown`.
+    /// `anonymous` (all of it, but for what lies right behind a module), `file`, `kernel`, `unknown`.
     pub kind: &'static str,
     /// The file by its path, or `[heap]`, `[stack]` ...
     pub region: Option<String>,
@@ -73,6 +73,8 @@ pub(super) enum Part {
     Whole,
     /// What lies in no section of a module.
     Elsewhere,
+    /// What lies behind all of a module: memory that the program asked for, which the system put right there.
+    Behind,
     /// What no variable covers, by number of the section.
     Section(usize),
     /// By number of its stretch.
@@ -105,8 +107,9 @@ impl Ground {
                 if stretch.is_variable { Part::Variable(number) } else { Part::Section(stretch.section) };
             put(stretch.end.saturating_sub(base), part);
         }
-        if !layout.stretches.is_empty() {
-            put(u64::MAX, Part::Elsewhere);
+        if let Some(end) = layout.end() {
+            put(end.saturating_sub(base), Part::Elsewhere);
+            put(u64::MAX, Part::Behind);
         }
         let mut by_part: Vec<(Part, usize)> = pieces.iter().enumerate().map(|(i, p)| (p.1, i)).collect();
         by_part.sort_unstable();
@@ -207,6 +210,10 @@ fn named((slot, part): Object, ground: &Ground, regions: &Regions, namer: &mut N
     match part {
         Part::Whole => ObjectView { name: memory, ..view },
         Part::Elsewhere => ObjectView { name: format!("{memory}, in no section"), ..view },
+        Part::Behind => {
+            let (name, kind) = (format!("anonymous memory behind {memory}"), RegionKind::Anonymous.word());
+            ObjectView { name, kind, region: None, ..view }
+        }
         Part::Section(number) => {
             let section = section(number);
             let name = format!("{memory}:{section}");

@@ -50,7 +50,7 @@ pub struct InlinedView {
     pub function: String,
     /// Its source file.
     pub file: Option<String>,
-    /// First and last line there.
+    /// First and last line there; in functions of that file which were inlined themselves, too.
     pub lines: Option<(u32, u32)>,
 }
 

@@ -71,3 +71,19 @@ fn what_no_total_has_is_told_once() {
     assert!(shown.ends_with(&format!("a share is too low by at most {low}")), "{shown}");
     assert_eq!(shown.matches("too low").count(), 1, "{shown}");
 }
+
+/// What the system put right behind a module is not the module's.
+#[test]
+fn memory_behind_a_module_is_not_taken_for_its_own() {
+    let built = Built::new();
+    let mut kept = kept(&built, Unit::Events);
+    let (table, behind) = (Place::new(1, built.at("table").0).0, Place::new(1, 0x20_0000).0);
+    let tree = tree(&[(table, 300), (behind, 350), (behind + 64, 350)]);
+    kept.ranges = vec![Ranges { kind: Kind::LoadAddresses, unit: Unit::Events, events: 1000, tree }];
+    let report = report(&kept.subject(), &mut Symbols::new(), &Options { hot: 0.5, ..Options::default() });
+    let row = &report.data.as_ref().unwrap().objects[0];
+    assert_eq!((row.name.as_str(), row.kind), ("anonymous memory behind program", "anonymous"));
+    assert!((row.both.share - 0.7).abs() < 1e-9 && row.section.is_none(), "{row:?}");
+    let range = &report.ranges[0].hot[0].sides[0];
+    assert!(range.name.starts_with("anonymous memory behind program, "), "{range:?}");
+}

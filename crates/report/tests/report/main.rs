@@ -80,6 +80,44 @@ fn inlined_code_is_told_with_where_it_went() {
     assert!(text(&report, &[Section::Functions], 100).contains(", mostly deep at small.h:2"));
 }
 
+/// All of a program is inlined into `main`: the line told is the one that calls the header's function, not that of `main`.
+#[test]
+fn the_line_that_calls_a_header_is_told_wherever_it_was_inlined() {
+    let folder = tempfile::tempdir().unwrap();
+    let header =
+        "static inline long deep(long x) {\n    return x * x * 31 + (x >> 7) * 17 + (x ^ 5) * (x + 3);\n}\n";
+    let source = "#include \"small.h\"\nstatic inline long middle(long x) {\n    return deep(x);\n}\n\
+        __attribute__((noinline)) long outer(long x) {\n    return middle(x);\n}\n\
+        int main(int argc, char **argv) { (void)argv; return (int)outer(argc); }\n";
+    std::fs::write(folder.path().join("small.h"), header).unwrap();
+    std::fs::write(folder.path().join("source.c"), source).unwrap();
+    run("cc", &["-g", "-O2", "-o", "program", "source.c"], folder.path());
+    let built = Built::of(folder);
+    let mut kept = kept(&Built::new(), Unit::Events);
+    let name = built.folder.path().join("program").display().to_string();
+    kept.regions = Regions::default();
+    let module = kept.regions.number(&Region { kind: RegionKind::Module, name, build_id: Vec::new() });
+    let (outer, bytes) = built.at("outer");
+    let place = Place::new(module, outer);
+    kept.blocks = vec![BlockWeight { place, bytes: bytes as u32, weight: 100 }];
+    let tree = tree(&[(place.0, 100)]);
+    kept.ranges = vec![Ranges { kind: Kind::Code, unit: Unit::Events, events: 1, tree }];
+    (kept.calls, kept.loops) = (CallProfile::default(), LoopsProfile::default());
+    (kept.values, kept.streams) = (ValueProfile::default(), StreamsProfile::default());
+    let report = kept.report();
+    assert_eq!(report.ranges[0].hot[0].sides[0].name, "deep at small.h:2, inlined in outer, source.c:3");
+}
+
+#[test]
+fn an_interpreter_is_told_to_be_one() {
+    let mut report = kept(&Built::new(), Unit::Events).report();
+    let shown = text(&report, &[Section::Functions], 100);
+    assert!(!shown.contains("interpreter"), "{shown}");
+    report.functions[0].name = "_PyEval_EvalFrameDefault".into();
+    let shown = text(&report, &[Section::Functions], 100);
+    assert!(shown.contains("runs Python code: what is shown is the interpreter's"), "{shown}");
+}
+
 #[test]
 fn functions_are_listed_with_what_is_not_kept() {
     let report = kept(&Built::new(), Unit::Events).report();
