@@ -123,7 +123,7 @@ impl Rows {
         let count = &mut row.counts[number as usize % ROW];
         match count.checked_add(few) {
             Some(sum) => *count = sum,
-            None => out(of, number, times),
+            None => out(of, number, times + u64::from(std::mem::take(count))),
         }
     }
 
