@@ -174,7 +174,11 @@ impl Engine {
             recorded = version == crate::cache::RECORDING;
             first_exit = sb.first_exit;
             let at = (address - sb.at) as usize;
-            pc = sb.pc;
+            // In the entry of an indirect branch the pc asked for is the true one, whosever entry it is.
+            pc = if at < emitter.body { uc.regs.r8_15[6] } else { sb.pc };
+            if emitter.rcx_is_saved(at) {
+                uc.regs.rcx = thread.save_rcx;
+            }
             for (i, spot) in emitter.spots.iter().enumerate() {
                 if spot.start <= at {
                     (pc, done) = (spot.pc, i as u64);

@@ -8,12 +8,14 @@
 //! page) can be moved and the instruction restarted.
 
 mod asked;
+mod exits;
 mod parts;
 
 use crate::asm::{Code, Gpr, Mem, RCX, TEMP};
 use crate::memory::{Facts, Operand, stolen};
 use crate::plan::{Exit, ExitKind, Log, Sink};
 use crate::rewrite;
+use crate::rules::condition;
 use alloc::vec::Vec;
 use iced_x86::{Encoder, Instruction, Mnemonic, OpKind};
 
@@ -52,6 +54,8 @@ pub struct Emitter {
     first_exit: u32,
     exits: usize,
     pending: Vec<Pending>,
+    /// From where to where rcx is in its slot and the register holds something else.
+    rcx_saved: Vec<(usize, usize)>,
     mark: usize,
     in_insn: bool,
     /// Whether the check of the next exit may change flags.
@@ -76,6 +80,7 @@ impl Emitter {
             first_exit: 0,
             exits: 0,
             pending: Vec::new(),
+            rcx_saved: Vec::new(),
             mark: 0,
             in_insn: false,
             dead_flags: false,
@@ -89,20 +94,31 @@ impl Emitter {
         self.spots.clear();
         self.exit_spots.clear();
         self.pending.clear();
+        self.rcx_saved.clear();
         self.left_out = 0;
         self.base = base;
         self.first_exit = first_exit;
         self.exits = 0;
         // Indirect entry: r14 = the pc that was asked for, rcx saved. The table is indexed by the low bits only, so
         // the target compares; without flags: add the negative, jump if zero.
-        self.code.set(RCX, pc.wrapping_neg());
-        self.code.lea(RCX, &Mem { base: Some(RCX), index: Some((TEMP, 1)), disp: 0, fs: false });
+        if let Ok(low) = i32::try_from(pc) {
+            self.code.lea(RCX, &Mem { base: Some(TEMP), index: None, disp: -low, fs: false });
+        } else {
+            self.code.set(RCX, pc.wrapping_neg());
+            self.code.lea(RCX, &Mem { base: Some(RCX), index: Some((TEMP, 1)), disp: 0, fs: false });
+        }
         let same = self.code.jrcxz();
         self.code.gs_jump(self.layout.end_indirect + INDIRECT_MISS);
         let here = self.code.here();
         self.code.bind8(same, here);
         self.code.gs_load(RCX, self.layout.save_rcx);
         self.body = self.code.here();
+        self.rcx_saved.push((0, self.body));
+    }
+
+    /// Whether the program's rcx is in its slot at a position.
+    pub fn rcx_is_saved(&self, at: usize) -> bool {
+        self.rcx_saved.iter().any(|(from, to)| (*from..*to).contains(&at))
     }
 
     /// The registers that the instruction at a position of the copy has borrowed, with their spill slots.
@@ -146,97 +162,6 @@ impl Emitter {
         }
     }
 
-    /// The exit of the branch at hand, with its check only if it keeps one.
-    fn with_its_check(&mut self, exit: &Exit) -> Exit {
-        let kept = self.spots.last().is_some_and(|branch| self.keeps_check(branch.pc, exit));
-        if exit.check && self.mode.checks && !kept && exit.kind != ExitKind::Return {
-            self.left_out += 1;
-        }
-        Exit { check: kept, ..*exit }
-    }
-
-    /// Whether the exit of the branch at `pc` counts a check.
-    fn keeps_check(&self, pc: u64, exit: &Exit) -> bool {
-        let by_kind = exit.kind != ExitKind::Return || self.mode.returns;
-        let by_table = exit.kind == ExitKind::Return || !self.unchecked.holds(pc);
-        exit.check && self.mode.checks && by_kind && by_table
-    }
-
-    fn header(&mut self, exit: &Exit, index: usize) {
-        self.exit_spots.push((self.code.here(), index));
-        if self.mode.record {
-            self.code.log_header(self.first_exit + index as u32 + 1);
-            self.code.log_advance(exit.words);
-        }
-    }
-
-    /// Counts a check down without flags: rcx is in its slot afterwards and zero if none is left. Returns the position of
-    /// the displacement that leads to where the burst ends.
-    fn check_with_rcx(&mut self) -> usize {
-        let l = self.layout;
-        self.code.gs_store(l.save_rcx, RCX);
-        self.code.gs_load(RCX, l.checks);
-        self.code.lea(RCX, &Mem { base: Some(RCX), index: None, disp: -1, fs: false });
-        self.code.gs_store(l.checks, RCX);
-        self.code.jrcxz()
-    }
-
-    fn direct_exit(&mut self, exit: &Exit, index: usize) {
-        self.header(exit, index);
-        let number = self.first_exit + index as u32;
-        if matches!(exit.kind, ExitKind::Syscall | ExitKind::Native) {
-            self.code.set(TEMP, u64::from(number));
-            self.code.gs_jump(self.layout.leave);
-            return;
-        }
-        let l = self.layout;
-        let with_flags = core::mem::take(&mut self.dead_flags);
-        let mut none_left = None;
-        if exit.check && with_flags {
-            self.code.gs_dec(l.checks);
-            none_left = Some(self.code.jz());
-        } else if exit.check {
-            none_left = Some(self.check_with_rcx());
-            self.code.gs_load(RCX, l.save_rcx);
-        }
-        let at = self.code.patchable_jump(self.base);
-        self.ask_engine(at, index, 0);
-        if let Some(none_left) = none_left {
-            let here = self.code.here();
-            self.code.bind8(none_left, here);
-            if !with_flags {
-                self.code.gs_load(RCX, l.save_rcx);
-            }
-            self.code.set(TEMP, u64::from(number));
-            self.code.gs_jump(l.end_direct);
-        }
-    }
-
-    /// The code that an exit leads to as long as it is not linked; `away` is the displacement to here.
-    fn ask_engine(&mut self, link: usize, index: usize, away: i32) {
-        self.code.set(TEMP, u64::from(self.first_exit + index as u32));
-        self.code.gs_jump(self.layout.resolve);
-        self.links.push(Link { at: link, exit: index, away });
-    }
-
-    /// Goes where r14 says.
-    fn indirect_exit(&mut self, exit: &Exit, index: usize) {
-        self.header(exit, index);
-        let l = self.layout;
-        let none_left = exit.check.then(|| self.check_with_rcx());
-        if none_left.is_none() {
-            self.code.gs_store(l.save_rcx, RCX);
-        }
-        self.code.low16_of_temp_to_rcx();
-        self.code.jump_table_rcx(l.table);
-        if let Some(none_left) = none_left {
-            let here = self.code.here();
-            self.code.bind8(none_left, here);
-            self.code.gs_load(RCX, l.save_rcx);
-            self.code.gs_jump(l.end_indirect);
-        }
-    }
-
     /// `operand` with the stolen register replaced by r14, which is loaded first. None if that cannot be done.
     fn reachable(&mut self, operand: &Operand) -> Option<Mem> {
         match *operand {
@@ -260,18 +185,6 @@ impl Emitter {
 
     fn steals(&self, r: Gpr) -> bool {
         self.mode.stolen() & 1 << r != 0
-    }
-
-    /// Pushes where a call returns to; r14 is used if the address needs it.
-    fn push_return_address(&mut self, insn: &Instruction) {
-        if let Ok(short) = i32::try_from(insn.next_ip()) {
-            self.changes_state_here();
-            self.code.push_imm(short);
-        } else {
-            self.code.set(TEMP, insn.next_ip());
-            self.changes_state_here();
-            self.code.push(TEMP);
-        }
     }
 
     /// The target of an indirect jump or call into r14.
@@ -468,28 +381,5 @@ impl Sink for Emitter {
             self.finish();
         }
         ok
-    }
-}
-
-/// The hardware condition code of a conditional jump.
-fn condition(insn: &Instruction) -> u8 {
-    use iced_x86::ConditionCode as C;
-    match insn.condition_code() {
-        C::o => 0,
-        C::no => 1,
-        C::b => 2,
-        C::ae => 3,
-        C::e => 4,
-        C::ne => 5,
-        C::be => 6,
-        C::a => 7,
-        C::s => 8,
-        C::ns => 9,
-        C::p => 10,
-        C::np => 11,
-        C::l => 12,
-        C::ge => 13,
-        C::le => 14,
-        _ => 15,
     }
 }

@@ -151,3 +151,26 @@ pub(crate) fn flow(insn: &Instruction) -> Step {
         _ => Step::Next,
     }
 }
+
+/// The hardware condition code of a conditional jump.
+pub(crate) fn condition(insn: &Instruction) -> u8 {
+    use iced_x86::ConditionCode as C;
+    match insn.condition_code() {
+        C::o => 0,
+        C::no => 1,
+        C::b => 2,
+        C::ae => 3,
+        C::e => 4,
+        C::ne => 5,
+        C::be => 6,
+        C::a => 7,
+        C::s => 8,
+        C::ns => 9,
+        C::p => 10,
+        C::np => 11,
+        C::l => 12,
+        C::ge => 13,
+        C::le => 14,
+        _ => 15,
+    }
+}

@@ -142,3 +142,27 @@ fn what_lies_beside_the_code_is_reached_from_wherever_the_copy_is() {
         assert_eq!(set.immediate(1), pc + 14 + 0x200);
     }
 }
+
+#[test]
+fn it_is_known_where_rcx_is_kept_elsewhere() {
+    const SLOT: u32 = 64;
+    // Without flags to use: js; jmp back. And: a jump, a return, a call, all from addresses of either size.
+    let codes: [&[u8]; 4] = [&[0x78, 0x10, 0xeb, 0xfc], &[0xff, 0xe0], &[0xc3], &[0xff, 0xd0]];
+    for (code, pc) in codes.into_iter().flat_map(|code| [(code, 0x40_1000), (code, 0x5500_0000_1000)]) {
+        let (emitter, decoded) = copy(code, pc, 0x7000_0000, RECORDING);
+        let mut kept = 0;
+        for insn in &decoded {
+            let slot = insn.memory_segment() == Register::GS && insn.memory_displacement32() == SLOT;
+            let saves = slot && insn.op0_kind() == OpKind::Memory;
+            let at = (insn.ip() - 0x7000_0000) as usize;
+            if slot {
+                assert_eq!(emitter.rcx_is_saved(at), !saves, "{insn:?} at {at}");
+                assert_eq!(emitter.rcx_is_saved(at + insn.len()), saves, "after {insn:?} at {at}");
+            } else if insn.op_count() == 2 && insn.op0_register().full_register() == Register::RCX {
+                assert!(emitter.rcx_is_saved(at + insn.len()), "{insn:?} at {at}");
+                kept += 1;
+            }
+        }
+        assert!(kept >= 2, "the entry and the exit use rcx");
+    }
+}
