@@ -125,6 +125,11 @@ pub unsafe fn start(with: Start) -> Option<&'static Engine> {
         control.regions.unwatched.len > 0,
     )?;
     let bounds = (cache.start, cache.end);
+    if config.policy != policy::BURSTS {
+        // All code of the program runs from here, and takes more pages than it does natively. Bursts are mostly of little
+        // code, for which 2 MiB at once would be a waste. A system without large pages refuses, which changes nothing else.
+        let _ = prefer_large_pages(cache.start as usize, (cache.end - cache.start) as usize);
+    }
     let layouts = cache.tables.map(|table| thread::layout(table as usize as u32));
     let detail = match config.detail {
         0 => Detail::Blocks,
@@ -155,7 +160,7 @@ pub unsafe fn start(with: Start) -> Option<&'static Engine> {
     let translator = Translator {
         cache,
         code: CodeMap::new(),
-        planner: Planner::new(detail, Limits::default()),
+        planners: [detail, Detail::Blocks].map(|detail| Planner::new(detail, Limits::default())),
         emitters: [recording, checking],
         plan: Plan::default(),
         max_insns: Limits::default().insns,

@@ -153,7 +153,9 @@ impl Engine {
             }
             number::RSEQ if ok && args[2] & 1 == 0 => {
                 let at = args[0].wrapping_add(8).wrapping_sub(process::fs_base() as u64);
-                self.translator.lock().planner.set_rseq_cs(Some(at as i64));
+                for planner in &mut self.translator.lock().planners {
+                    planner.set_rseq_cs(Some(at as i64));
+                }
             }
             number::CLONE | number::CLONE3 | number::FORK | number::VFORK if ok => {
                 self.wait_for_child(thread, result as i32);

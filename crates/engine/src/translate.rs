@@ -18,8 +18,8 @@ pub struct Translator {
     pub cache: Cache,
     /// Which code may be copied.
     pub code: CodeMap,
-    /// Makes plans.
-    pub planner: Planner,
+    /// Make plans, by version: where nothing is recorded, where to go is all there is to know.
+    pub planners: [Planner; 2],
     /// Emits copies, by version.
     pub emitters: [Emitter; 2],
     /// The plan at hand.
@@ -179,7 +179,14 @@ impl Translator {
         let wanted = self.wanted.as_ref().filter(|_| version == RECORDING);
         let is_wanted = |pc: u64| wanted.is_none_or(|wanted| wanted.wants(pc));
         let watch = if wanted.is_some() { Watch::Loads(&is_wanted) } else { Watch::All };
-        self.planner.plan_watched(pc, self.max_insns, watch, &mut fetch, &mut self.plan, emitter);
+        self.planners[version as usize & 1].plan_watched(
+            pc,
+            self.max_insns,
+            watch,
+            &mut fetch,
+            &mut self.plan,
+            emitter,
+        );
     }
 
     /// Takes over which loads are wanted, if Sonde changed that. Threads may be anywhere.
@@ -205,7 +212,8 @@ impl Translator {
         let mut fetch = |at: u64| code_at(code, at);
         // What was recorded when it was made, not what is wanted now.
         let watch = Watch::AllBut(sb.unrecorded);
-        self.planner.plan_watched(sb.pc, sb.insns as usize, watch, &mut fetch, &mut self.plan, emitter);
+        let planner = &mut self.planners[sb.version as usize & 1];
+        planner.plan_watched(sb.pc, sb.insns as usize, watch, &mut fetch, &mut self.plan, emitter);
         emitter
     }
 
