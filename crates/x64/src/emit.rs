@@ -60,6 +60,8 @@ pub struct Emitter {
     in_insn: bool,
     /// Whether the check of the next exit may change flags.
     dead_flags: bool,
+    /// Whether r14 holds the program's own value, which it has in memory too: the next instruction need not load it.
+    at_home: bool,
 }
 
 impl Emitter {
@@ -84,6 +86,7 @@ impl Emitter {
             mark: 0,
             in_insn: false,
             dead_flags: false,
+            at_home: false,
         }
     }
 
@@ -95,6 +98,7 @@ impl Emitter {
         self.exit_spots.clear();
         self.pending.clear();
         self.rcx_saved.clear();
+        self.at_home = false;
         self.left_out = 0;
         self.base = base;
         self.first_exit = first_exit;
@@ -235,6 +239,7 @@ impl Sink for Emitter {
         if !self.mode.record {
             return;
         }
+        self.at_home = false;
         match *log {
             Log::Gpr { word, reg } if stolen(reg) => {
                 self.code.gs_load(TEMP, self.layout.home(reg));
@@ -273,10 +278,9 @@ impl Sink for Emitter {
             self.code.raw(bytes);
         } else if let Some(done) = rewrite::rewrite(
             &mut self.code,
-            self.base,
             &mut self.encoder,
-            &self.layout,
-            self.mode.stolen(),
+            &rewrite::Setting { layout: &self.layout, base: self.base, stolen: self.mode.stolen() },
+            &mut self.at_home,
             insn,
             facts,
         ) {

@@ -142,18 +142,29 @@ fn is_conditional(access: iced_x86::OpAccess) -> bool {
     matches!(access, OpAccess::CondWrite | OpAccess::ReadCondWrite)
 }
 
+/// What is the same for all instructions of a copy.
+pub struct Setting<'a> {
+    /// Where the context keeps things.
+    pub layout: &'a Layout,
+    /// Address of position 0.
+    pub base: u64,
+    /// The registers that the copy keeps for itself, a bit each.
+    pub stolen: u16,
+}
+
 /// Emits the rewritten instruction with its preparation and clean-up. Returns where the instruction itself lies, and the
 /// scratch registers besides r14 that it borrows by the slots that hold their content meanwhile: what a fault in its
-/// middle has to put back. None if there is no such form.
+/// middle has to put back. `at_home` says whether r14 holds the program's own value already, before and afterwards. None
+/// if there is no such form.
 pub fn rewrite(
     code: &mut Code,
-    base: u64,
     encoder: &mut Encoder,
-    layout: &Layout,
-    stolen: u16,
+    setting: &Setting<'_>,
+    at_home: &mut bool,
     insn: &Instruction,
     facts: &Facts<'_>,
 ) -> Option<(usize, [Option<Gpr>; 3])> {
+    let Setting { layout, base, stolen } = *setting;
     if let Some(dst) = constant(stolen, insn) {
         let at = code.here();
         code.set(dst, insn.memory_displacement64());
@@ -172,6 +183,7 @@ pub fn rewrite(
             spill += 1;
         }
         match stand.original {
+            Some(TEMP) if *at_home && stand.scratch == TEMP => {}
             Some(r) if stand.reads => code.gs_load(stand.scratch, layout.home(r)),
             Some(_) => {}
             None => code.set(stand.scratch, insn.memory_displacement64()),
@@ -194,6 +206,10 @@ pub fn rewrite(
             spill += 1;
         }
     }
+    *at_home = match stands.iter().find(|s| s.original == Some(TEMP) || s.scratch == TEMP) {
+        Some(stand) => stand.original == Some(TEMP) && stand.scratch == TEMP,
+        None => *at_home,
+    };
     Some((at, borrowed))
 }
 

@@ -166,3 +166,23 @@ fn it_is_known_where_rcx_is_kept_elsewhere() {
         assert!(kept >= 2, "the entry and the exit use rcx");
     }
 }
+
+#[test]
+fn r14_is_loaded_once_where_nothing_else_needs_the_register() {
+    const HOME: u32 = 16;
+    let own = |code: &[u8], mode: Mode| {
+        let (_, decoded) = copy(code, 0x5500_0000_1000, 0x7f00_0000_0000, mode);
+        let home = |i: &&Instruction| i.memory_segment() == Register::GS && i.memory_displacement32() == HOME;
+        let (loads, stores): (Vec<&Instruction>, Vec<&Instruction>) =
+            decoded.iter().filter(home).partition(|i| i.op0_kind() == OpKind::Register);
+        (loads.len(), stores.len())
+    };
+    // mov rax, [r14]; add r14, 8; mov [r14], rax; pop r14; mov rdx, r14; ret
+    let uses =
+        [0x49, 0x8b, 0x06, 0x49, 0x83, 0xc6, 0x08, 0x49, 0x89, 0x06, 0x41, 0x5e, 0x4c, 0x89, 0xf2, 0xc3];
+    assert_eq!(own(&uses, CHECKING), (1, 2), "every write is in memory at once");
+    assert!(own(&uses, RECORDING).0 > 1, "the log needs the register in between");
+    // mov rax, [r14]; add rax, [rip+0x100] far from the copy; mov rdx, [r14]; ret
+    let between = [0x49, 0x8b, 0x06, 0x48, 0x03, 0x05, 0, 1, 0, 0, 0x49, 0x8b, 0x16, 0xc3];
+    assert_eq!(own(&between, CHECKING), (2, 0));
+}
