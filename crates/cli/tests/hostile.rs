@@ -5,7 +5,7 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use sonde_harness::manifest::{self, Program};
 use sonde_harness::process::{self, Ending, Job};
@@ -59,6 +59,8 @@ struct Tally {
     failures: Vec<Failure>,
     burst_runs: usize,
     burst_runs_with_records: usize,
+    /// What each run took, and which it was.
+    times: Vec<(Duration, String)>,
 }
 
 /// Most runs, of some hundreds, that may differ once: more would be a fault of the engine rather than a busy machine.
@@ -83,7 +85,9 @@ fn observe(subject: &Subject, modes: Vec<settings::Mode>, seed: u64, tally: &mut
     for mode in modes {
         let mut random = Random::named(seed, &format!("{} {mode}", subject.name));
         let options = settings::draw(mode, sonde(), &mut random);
+        let begun = Instant::now();
         let observed = subject.observed(&native, sonde(), mode, &options);
+        tally.times.push((begun.elapsed(), format!("{} {mode}", subject.name)));
         tally.burst_runs += usize::from(!mode.records_always());
         tally.burst_runs_with_records +=
             usize::from(!mode.records_always() && matches!(observed, Ok(Some(1..))));
@@ -111,6 +115,7 @@ fn every_program_is_the_same_in_every_mode() {
     let runs: usize = tallies.iter().map(|t| t.burst_runs).sum();
     let recorded: usize = tallies.iter().map(|t| t.burst_runs_with_records).sum();
     say(&format!("{recorded} of {runs} runs in bursts recorded something"));
+    say(&slowest(&tallies));
     let report: Vec<String> = tallies.iter().flat_map(|t| &t.failures).map(Failure::to_string).collect();
     let once: Vec<String> = tallies.iter().flat_map(|t| &t.once).map(Failure::to_string).collect();
     if !once.is_empty() {
@@ -122,6 +127,16 @@ fn every_program_is_the_same_in_every_mode() {
         recorded * 2 >= runs || !only.is_empty(),
         "bursts were hardly tested: {recorded} of {runs} runs recorded anything"
     );
+}
+
+/// Which runs took longest: where to look when all of them take long.
+fn slowest(tallies: &[Tally]) -> String {
+    let mut times: Vec<&(Duration, String)> = tallies.iter().flat_map(|t| &t.times).collect();
+    times.sort_by(|a, b| b.cmp(a));
+    let all: Duration = times.iter().map(|(time, _)| *time).sum();
+    let told = times.iter().take(5).map(|(time, run)| format!("{run} {:.1} s", time.as_secs_f64()));
+    let told: Vec<String> = told.collect();
+    format!("{} runs took {:.0} s together, longest: {}", times.len(), all.as_secs_f64(), told.join(", "))
 }
 
 /// Runs `huge`; the peak of resident memory that it printed of itself, in MiB, and the instructions recorded.
