@@ -17,7 +17,14 @@ const DEEPEST: usize = 3;
 #[derive(Default)]
 pub struct Copies {
     folders: Vec<PathBuf>,
-    found: Option<HashMap<Vec<u8>, PathBuf>>,
+    found: Option<Found>,
+}
+
+/// Files by build-id, and how many files and folders were not looked into.
+#[derive(Default)]
+struct Found {
+    files: HashMap<Vec<u8>, PathBuf>,
+    skipped: usize,
 }
 
 impl Copies {
@@ -32,7 +39,12 @@ impl Copies {
             return None;
         }
         let found = self.found.get_or_insert_with(|| look_into(&self.folders));
-        found.get(build_id).cloned().or_else(|| debug_file::find(build_id, roots))
+        found.files.get(build_id).cloned().or_else(|| debug_file::find(build_id, roots))
+    }
+
+    /// Files and folders that were not looked into: there are too many, or they lie too deep.
+    pub fn skipped(&self) -> usize {
+        self.found.as_ref().map_or(0, |found| found.skipped)
     }
 }
 
@@ -47,8 +59,8 @@ pub fn build_id(path: &Path) -> Option<Vec<u8>> {
     file.build_id().ok().flatten().map(<[u8]>::to_owned)
 }
 
-fn look_into(folders: &[PathBuf]) -> HashMap<Vec<u8>, PathBuf> {
-    let mut found = HashMap::new();
+fn look_into(folders: &[PathBuf]) -> Found {
+    let mut found = Found::default();
     let mut left = MOST_FILES;
     let mut open: Vec<(PathBuf, usize)> = folders.iter().map(|folder| (folder.clone(), 0)).collect();
     while let Some((folder, depth)) = open.pop() {
@@ -58,12 +70,13 @@ fn look_into(folders: &[PathBuf]) -> HashMap<Vec<u8>, PathBuf> {
         paths.sort();
         for path in paths {
             // A link to a folder may lead around in a circle.
-            if path.is_dir() && !path.is_symlink() && depth < DEEPEST {
+            let is_folder = path.is_dir() && !path.is_symlink();
+            if is_folder && depth < DEEPEST {
                 open.push((path, depth + 1));
-            } else if left > 0
-                && let Some(id) = build_id(&path)
-            {
-                found.entry(id).or_insert(path);
+            } else if is_folder || left == 0 {
+                found.skipped += 1;
+            } else if let Some(id) = build_id(&path) {
+                found.files.entry(id).or_insert(path);
                 left -= 1;
             }
         }

@@ -123,6 +123,12 @@ impl Symbols {
         self
     }
 
+    /// Files and folders among those of [`Symbols::with_copies`] that were not looked into: more than some thousand, or too
+    /// deep.
+    pub fn skipped_copies(&self) -> usize {
+        self.copies.skipped()
+    }
+
     fn module(&mut self, file: &str, build_id: &[u8]) -> Option<&Module> {
         let key = (file.to_owned(), build_id.to_owned());
         let (roots, copies) = (&self.debug_roots, &mut self.copies);

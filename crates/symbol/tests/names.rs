@@ -350,6 +350,13 @@ fn a_copy_names_what_was_changed_since() {
     std::fs::copy(other.program(), built.program()).unwrap();
     assert_eq!(names(&folders).as_deref(), Some("busy_function"), "it is another one");
     assert_eq!(names(&[]), None);
+    // Too deep: it is not found, and that something was left out can be told.
+    let deep = kept.path().join("1/2/3/4");
+    std::fs::create_dir_all(&deep).unwrap();
+    let mut symbols = Symbols::new().with_copies(folders.to_vec());
+    assert!(!symbols.is_there("/no/such/file", &[7; 20]));
+    assert_eq!(symbols.skipped_copies(), 1);
+    std::fs::remove_dir_all(kept.path().join("1")).unwrap();
     // Debug information alone is enough, where debuggers look for it.
     let hex: Vec<String> = id.iter().map(|byte| format!("{byte:02x}")).collect();
     let folder = kept.path().join(".build-id").join(&hex[0]);

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use sonde_profile::diff::{DiffOptions, Pair};
 
-use crate::commands::report::symbols;
+use crate::commands::report::{symbols, tell_of_skipped};
 use crate::mistaken;
 use crate::outcome::CannotWrite;
 use crate::quantity::parse_share;
@@ -69,6 +69,7 @@ pub fn run(args: &Args) -> Result<()> {
     let mut symbols = symbols(&args.debug_dir);
     let functions = functions::compare(&pair, &mut symbols);
     let facts = facts::Facts::new([&before, &after], functions, pair.diff(), &mut symbols);
+    tell_of_skipped(&symbols);
     let mut out = BufWriter::new(io::stdout().lock());
     let written = if args.json {
         serde_json::to_writer_pretty(&mut out, &facts).map_err(io::Error::from).and_then(|()| writeln!(out))

@@ -79,6 +79,7 @@ pub fn run(args: &Args) -> Result<()> {
     let options =
         Options { hot: args.hot, top: if args.top == 0 || args.json { usize::MAX } else { args.top } };
     let report = of(&profile, &mut symbols, &options);
+    tell_of_skipped(&symbols);
     let mut out = BufWriter::new(io::stdout().lock());
     let written = if args.json {
         serde_json::to_writer_pretty(&mut out, &report).map_err(io::Error::from).and_then(|()| writeln!(out))
@@ -129,6 +130,17 @@ pub fn symbols(more: &[PathBuf]) -> Symbols {
     let mut roots = more.to_vec();
     roots.push(Path::new("/usr/lib/debug").to_owned());
     Symbols::with_debug_roots(roots).with_copies(more.to_vec())
+}
+
+/// A copy that is not found may lie where nobody looked.
+pub fn tell_of_skipped(symbols: &Symbols) {
+    let skipped = symbols.skipped_copies();
+    if skipped > 0 {
+        eprintln!(
+            "sonde: note: {skipped} files and folders below --debug-dir were not looked into for copies of programs, because \
+             there are too many or they lie too deep; name the folder of the copy itself"
+        );
+    }
 }
 
 /// As wide as the terminal; elsewhere as wide as people read.
