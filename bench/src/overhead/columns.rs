@@ -42,10 +42,15 @@ const TRIGGER_ONLY: &str = "trigger only";
 /// What the trigger costs is below the noise of most machines at the default period: ten times as often it is not.
 const TRIGGER_TEN: &str = "trigger only, 10 times as often";
 
-const COLUMNS: [Column; 10] = [
+/// What a profile can hold that is made by trees or of calls: loops, values by load and streams are apart.
+const TREES: &str =
+    "code,loads,stores,load-values,dl1-miss-values,dl2-miss-values,narrow,zero-loads,edges,code-data,calls";
+
+const COLUMNS: [Column; 11] = [
     sonde(TRIGGER_ONLY, Group::Light, &["--burst", "0"]),
-    sonde(TRIGGER_TEN, Group::Light, &["--burst", "0", "--period", "1ms"]),
+    sonde(TRIGGER_TEN, Group::Light, &["--burst", "0", "--period", "2ms"]),
     sonde("default", Group::Light, &[]),
+    sonde("default, all trees and calls", Group::Light, &["--what", TREES]),
     sonde("1 %", Group::Light, &["--rate", "1%"]),
     sonde("5 %", Group::Light, &["--rate", "5%"]),
     sonde("always, blocks", Group::Heavy, &["--policy", "always", "--record", "blocks"]),
@@ -70,7 +75,7 @@ impl Column {
         match self.how {
             How::Valgrind(_) => true,
             How::Sonde(options) => options.chunks(2).all(|pair| match pair {
-                ["--burst" | "--rate" | "--period", _] => known.accepts(pair[0], ""),
+                ["--burst" | "--rate" | "--period" | "--what", _] => known.accepts(pair[0], ""),
                 [option, value] => known.accepts(option, value),
                 _ => false,
             }),
@@ -127,10 +132,12 @@ mod tests {
             can.iter().map(|c| c.title).collect::<Vec<_>>(),
             ["default", "valgrind none", "lackey trace-mem"]
         );
-        assert_eq!(cannot.len(), 7);
+        assert_eq!(cannot.len(), 8);
         let full = Sonde::described(
             Path::new("sonde"),
-            Some(" --burst N\n --period T\n --rate R\n --policy always\n --record blocks addresses values\n"),
+            Some(
+                " --burst N\n --period T\n --rate R\n --what LIST\n --policy always\n --record blocks addresses values\n",
+            ),
             None,
         );
         assert!(possible(&full).1.is_empty());
