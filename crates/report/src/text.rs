@@ -118,7 +118,7 @@ pub(crate) fn some<T>(rows: &[T], style: Style) -> (&[T], usize) {
 /// Says how many rows were left out.
 pub(crate) fn and_more(out: &mut impl Write, left_out: usize) -> io::Result<()> {
     if left_out > 0 {
-        writeln!(out, "  ... and {left_out} more (--top 0 shows all)")?;
+        writeln!(out, "  ... and {left_out} more (sonde report --top 0 shows all)")?;
     }
     Ok(())
 }

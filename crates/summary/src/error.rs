@@ -11,7 +11,9 @@ pub enum SummaryError {
     #[error("{0:?} names no summary; there are default, all, {names}", names = names())]
     UnknownKind(String),
     /// The limit leaves no room.
-    #[error("{limit} bytes are too few for these summaries: at least {least} are needed")]
+    #[error(
+        "of the memory allowed {limit} bytes are left for these summaries, which need at least {least}: raise --max-memory, or ask for less"
+    )]
     TooLittleMemory {
         /// The limit.
         limit: usize,

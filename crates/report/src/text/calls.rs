@@ -21,7 +21,11 @@ pub fn calls(out: &mut impl Write, report: &Report, style: Style) -> io::Result<
 
 /// What is said of shares behind what they are of.
 fn estimated(report: &Report) -> &'static str {
-    if sampled(report) { " of the run, estimated from bursts; ± is sampling, 95 %" } else { "" }
+    if sampled(report) {
+        " in bursts, each of which weighs the time it stands for; ± is sampling, 95 %"
+    } else {
+        ""
+    }
 }
 
 fn sampled(report: &Report) -> bool {

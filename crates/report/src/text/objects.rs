@@ -37,7 +37,7 @@ pub fn objects(out: &mut impl Write, report: &Report, style: Style) -> io::Resul
     if view.in_several > 0.0 {
         let too_low = |row: &ObjectView| row.both.share_at_most - row.both.share;
         let what = format!(
-            "{} lie in ranges that hold several objects and are in none of these shares: a share is too low by at most {}",
+            "{} lie in ranges that hold several objects and are in none of these shares; what of that can be of one of these objects makes its share too low by at most {}",
             or_less(view.in_several),
             at_most(view.objects.iter().map(too_low).fold(0.0, f64::max))
         );

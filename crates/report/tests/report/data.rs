@@ -68,7 +68,7 @@ fn what_no_total_has_is_told_once() {
     let (several, low) =
         (format!("{:.1} % lie in ranges", data.in_several * 100.0), format!("{:.1} %", low * 100.0));
     assert!(shown.contains(&several), "{shown}");
-    assert!(shown.ends_with(&format!("a share is too low by at most {low}")), "{shown}");
+    assert!(shown.ends_with(&format!("makes its share too low by at most {low}")), "{shown}");
     assert_eq!(shown.matches("too low").count(), 1, "{shown}");
 }
 

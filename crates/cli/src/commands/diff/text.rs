@@ -45,7 +45,7 @@ pub fn write(out: &mut impl Write, facts: &Facts, top: usize) -> io::Result<()> 
     }
     if facts.is_empty() {
         let alike = match facts.times_as_long.filter(|_| !facts.takes_as_long) {
-            Some(times) => format!(": everything takes {times:.2} times as long alike"),
+            Some(times) => format!(": as far as can be told, everything takes {times:.2} times as long"),
             None => String::new(),
         };
         writeln!(out, "no share changed beyond the errors{alike}")?;

@@ -21,7 +21,8 @@ Examples:
   sonde run --trigger timer -- PROG             where perf events are forbidden (auto finds out by itself)
   sonde run --follow -- make                    child processes too
   sonde run --policy always -- PROG             record everything, from the first instruction to the last
-  sonde run --what all --consumers 2 -- PROG    every summary that there is, made by two threads
+  sonde run --what all --consumers 2 --max-memory 256M -- PROG
+                                                every summary that there is, made by two threads
   sonde run --policy always --what values --value-method slots --live-masks -o p.sonde -- PROG
                                                 values of loads, recording ever fewer of them as they get known
   sonde run --json=run.json --quiet -- PROG     for programs; the keys are described in docs/run-json.md
