@@ -98,7 +98,10 @@ fn a_program_that_got_slower_as_a_whole_is_seen_and_so_are_too_few_bursts() {
     assert_eq!(diff["takes_as_long"], false);
     let text = |args: &[&str]| String::from_utf8_lossy(&bench.sonde(args).stdout).into_owned();
     let told = text(&["diff", "fast.sonde", "slow.sonde"]);
-    assert!(told.contains("times as long: ") && told.contains("as far as can be told, everything takes"), "{told}");
+    assert!(
+        told.contains("times as long: ") && told.contains("as far as can be told, everything takes"),
+        "{told}"
+    );
     let same = text(&["diff", "fast.sonde", "fast.sonde"]);
     assert!(!same.contains("times as long") && same.contains("(1 run, "), "{same}");
     bench.run(&["--period", "100ms"], "few.sonde", &program, "4000");
