@@ -5,6 +5,9 @@ use crate::contexts::ROOT;
 /// Deepest stack kept; calls beyond are counted and their returns matched by number.
 const DEEPEST: usize = 1 << 14;
 
+/// Calls that a recursion makes in each round, at most.
+const CYCLE: usize = 256;
+
 /// A call that has not returned.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame {
@@ -101,10 +104,11 @@ impl Thread {
 
     /// A return went to `target`.
     pub fn pop(&mut self, target: u64) -> Returned {
-        if self.deeper > 0 {
+        if self.deeper > 0 && !self.is_far_below(target) {
             self.deeper -= 1;
             return Returned::To(self.context);
         }
+        self.deeper = 0;
         if self.frames.is_empty() {
             return Returned::Beyond;
         }
@@ -120,6 +124,13 @@ impl Thread {
                 Returned::Unmatched
             }
         }
+    }
+
+    /// Whether calls that return there are kept, but none near the top. Recursion that is too deep goes on as it began: such
+    /// a return says that the frames above are gone, as those of exceptions that were caught.
+    fn is_far_below(&self, target: u64) -> bool {
+        let called = self.frames.iter().rposition(|frame| frame.back == Some(target));
+        called.is_some_and(|at| at + CYCLE < self.frames.len())
     }
 
     /// Drops the frames above the innermost one that is in a wanted context. Returns whether there were any.
@@ -170,6 +181,18 @@ mod tests {
         thread.push(700, 9);
         thread.resume();
         assert_eq!((thread.context, thread.pending), (5, Pending::Return));
+    }
+
+    #[test]
+    fn frames_that_were_never_left_are_forgotten_when_one_far_below_returns() {
+        let mut thread = Thread::default();
+        thread.push(7, 2);
+        for _ in 0..DEEPEST {
+            thread.push(100, 3);
+            thread.push(200, 4);
+        }
+        assert_eq!(thread.pop(7), Returned::To(ROOT));
+        assert_eq!(thread.pop(100), Returned::Beyond, "nothing is left");
     }
 
     #[test]
