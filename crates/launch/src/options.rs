@@ -77,7 +77,7 @@ pub struct Options {
     pub most_processes: usize,
 }
 
-/// Default CPU time between bursts. With 20 ms programs of five seconds took 5 % more CPU time, Sonde's own included, and with
+/// Default CPU time between bursts. With 20 ms programs of five seconds took 5 to 6 % more CPU time, Sonde's own included, and with
 /// 10 ms twice that; what is gained by more bursts falls with the square root of their number.
 pub const DEFAULT_PERIOD: Duration = Duration::from_millis(20);
 
