@@ -89,9 +89,6 @@ impl Kept {
     }
 
     fn call(&mut self, thread: &mut Thread, site: Option<u64>, back: u64, callee: u64, weight: u64) {
-        if thread.lost.is_some() && site.is_some() {
-            self.find_again(thread, back);
-        }
         let caller = self.contexts.function(thread.context);
         let context = self.contexts.enter(thread.context, callee, false);
         self.contexts.called(context, weight);
@@ -99,8 +96,7 @@ impl Kept {
         self.totals.calls += 1;
         bounded(&mut self.functions, callee, self.most, &mut self.totals.not_kept.functions, weight);
         if let Some(site) = site {
-            // Which function calls is not known while a thread is lost.
-            if self.backs.len() < self.most && thread.lost.is_none() {
+            if self.backs.len() < self.most {
                 self.backs.entry(back).or_insert(caller);
             }
             bounded(&mut self.pairs, (site, callee), self.most, &mut self.totals.not_kept.pairs, weight);
@@ -116,18 +112,6 @@ impl Kept {
                 thread.context = self.contexts.enter(ROOT, target, true);
             }
             Returned::Unmatched => self.totals.returns_unmatched += 1,
-        }
-    }
-
-    /// A caught exception leads by a return to a place behind no call. The next call from a place that is known to belong to
-    /// a function further down tells where: without that a loop that catches leaves frames for each round.
-    fn find_again(&mut self, thread: &mut Thread, back: u64) {
-        let Some(function) = self.backs.get(&back) else { return };
-        if thread.unwind(|c| self.contexts.function(c) == *function) {
-            self.totals.unwound += 1;
-        }
-        if self.contexts.function(thread.context) == *function {
-            thread.lost = None;
         }
     }
 
@@ -186,39 +170,5 @@ fn pending(last: Last) -> Pending {
         Last::Return => Pending::Return,
         Last::IndirectJump => Pending::Jump,
         Last::Other => Pending::None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A loop that catches an exception in each round leaves no frames: what is called after it is called by its caller.
-    #[test]
-    fn caught_exceptions_leave_no_frames() {
-        let mut kept = Kept::new(1 << 10, 1 << 10);
-        let mut thread = Thread::at(kept.contexts.enter(ROOT, 1000, true));
-        let mut pass = |pc: u64, last: Last| {
-            let steps = Steps { pc, insns: 1, branches: Vec::new(), tail: 0, turns: Vec::new(), last };
-            kept.pass(&mut thread, &steps, 1);
-        };
-        let call = |site: u64| Last::Call { site, back: site + 5 };
-        pass(1000, call(1010));
-        for _ in 0..20_000 {
-            pass(2000, call(2010));
-            pass(3000, call(3010));
-            pass(4000, Last::Return);
-            // The place where the exception is caught.
-            pass(2100, call(2110));
-            pass(5000, Last::Return);
-            pass(2115, Last::Other);
-        }
-        pass(2120, Last::Return);
-        pass(1015, call(1020));
-        pass(6000, Last::Return);
-        assert!(kept.totals.unwound >= 19_999);
-        let nodes = kept.contexts.into_nodes();
-        let after = nodes.iter().find(|node| node.function == 6000).unwrap();
-        assert_eq!(nodes[after.parent as usize].function, 1000);
     }
 }

@@ -59,13 +59,11 @@ pub struct Thread {
     frames: Vec<Frame>,
     /// Calls deeper than is kept.
     deeper: u64,
-    /// A return led to no known place, when there were so many frames: some of them may be gone (an exception was caught).
-    pub lost: Option<usize>,
 }
 
 impl Default for Thread {
     fn default() -> Thread {
-        Thread { context: ROOT, pending: Pending::None, carry: 0, frames: Vec::new(), deeper: 0, lost: None }
+        Thread { context: ROOT, pending: Pending::None, carry: 0, frames: Vec::new(), deeper: 0 }
     }
 }
 
@@ -116,13 +114,9 @@ impl Thread {
             Some(at) => {
                 let context = self.frames[at].context;
                 self.frames.truncate(at);
-                self.lost = self.lost.filter(|frames| at >= *frames);
                 Returned::To(context)
             }
-            None => {
-                self.lost = Some(self.lost.map_or(self.frames.len(), |frames| frames.min(self.frames.len())));
-                Returned::Unmatched
-            }
+            None => Returned::Unmatched,
         }
     }
 

@@ -10,15 +10,26 @@ use sonde_event::trace::{TraceReader, replay};
 
 /// Where the program's functions lay, and what was seen of them.
 fn recorded(policy: &[&str], more: u32, weight: Option<u64>) -> (HashMap<String, u64>, CallProfile) {
+    recorded_of("cc", "calls.c", policy, more, weight)
+}
+
+/// The same of another program that prints where its functions lie.
+fn recorded_of(
+    compiler: &str,
+    source: &str,
+    policy: &[&str],
+    more: u32,
+    weight: Option<u64>,
+) -> (HashMap<String, u64>, CallProfile) {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/calls.c");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(source);
     let (program, trace) = (folder.path().join("calls"), folder.path().join("trace"));
-    let built = Command::new("cc")
+    let built = Command::new(compiler)
         .args(["-O1", "-fno-inline", "-fno-ipa-cp", "-fno-optimize-sibling-calls", "-o"])
         .arg(&program)
         .arg(source)
         .status();
-    assert!(built.expect("a C compiler").success());
+    assert!(built.expect("a compiler").success());
     let run = Command::new(env!("CARGO_BIN_EXE_sonde"))
         .args(["trace", "record", "--record", "blocks"])
         .args(policy)
@@ -118,4 +129,12 @@ fn bursts_weigh_what_they_stand_for() {
     let most = profile.bursts << 40;
     assert!(profile.weight <= most);
     assert!(profile.weight as f64 >= 0.99 * most as f64, "{} of {most}", profile.weight);
+}
+
+/// An exception leads past the frames between it and where it is caught, by a jump to a place behind no call.
+#[test]
+fn what_is_called_after_many_exceptions_is_called_by_its_caller() {
+    let (at, profile) = recorded_of("c++", "catches.cpp", &["--policy", "always"], 0, None);
+    let after = profile.contexts.iter().find(|c| c.function == at["after"]).expect("it was called");
+    assert_eq!(profile.contexts[after.parent as usize].function, at["main"]);
 }

@@ -77,8 +77,8 @@ pub struct Options {
     pub most_processes: usize,
 }
 
-/// Default CPU time between bursts. With 20 ms programs of five seconds took 5 to 6 % more CPU time, Sonde's own included, and with
-/// 10 ms twice that; what is gained by more bursts falls with the square root of their number.
+/// Default CPU time between bursts: what it costs grows with their number, and the error of a share falls with its square
+/// root only (bench/results/overhead.md).
 pub const DEFAULT_PERIOD: Duration = Duration::from_millis(20);
 
 /// Default limit on the memory of the probe.

@@ -1,26 +1,14 @@
 //! What every copy must hold to: no flag is touched, exits are where the plan says, known addresses are not logged twice.
 
+mod common;
+
+use common::layout;
 use iced_x86::{Code, Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
-use sonde_x64::emit::{Emitter, Layout, Mode, Unchecked};
+use sonde_x64::emit::{Emitter, Mode, Unchecked};
 use sonde_x64::memory::{Access, Value};
 use sonde_x64::plan::{Detail, ExitKind, Limits, NoSink, Plan, Planner, Watch};
 
 const PC: u64 = 0x40_1000;
-
-fn layout() -> Layout {
-    Layout {
-        app_r14: 16,
-        app_r15: 24,
-        save_rcx: 64,
-        spill: [72, 80, 88],
-        checks: 96,
-        resolve: 104,
-        end_direct: 112,
-        end_indirect: 120,
-        leave: 136,
-        table: 0x2000_0000,
-    }
-}
 
 fn plan(code: &[u8], detail: Detail) -> Plan {
     let mut plan = Plan::default();

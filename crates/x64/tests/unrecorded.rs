@@ -1,27 +1,12 @@
 //! What the copy does where nothing is recorded, and how all copies count checks and reach what lies beside the code.
 
+mod common;
+
+use common::layout;
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, Register};
-use sonde_x64::emit::{Emitter, Layout, Mode};
+use sonde_x64::emit::{Emitter, Mode};
 use sonde_x64::flags;
 use sonde_x64::plan::{Detail, Limits, Plan, Planner};
-
-const CHECKS: u32 = 96;
-const RESOLVE: u32 = 104;
-
-fn layout() -> Layout {
-    Layout {
-        app_r14: 16,
-        app_r15: 24,
-        save_rcx: 64,
-        spill: [72, 80, 88],
-        checks: CHECKS,
-        resolve: RESOLVE,
-        end_direct: 112,
-        end_indirect: 120,
-        leave: 136,
-        table: 0x2000_0000,
-    }
-}
 
 const CHECKING: Mode = Mode { checks: true, returns: false, record: false };
 const RECORDING: Mode = Mode { checks: true, returns: false, record: true };
@@ -76,7 +61,8 @@ fn checks_change_flags_only_where_they_are_dead() {
             .map(|i| i.mnemonic())
             .collect();
         assert!(
-            copy.iter().any(|i| i.memory_segment() == Register::GS && i.memory_displacement32() == CHECKS)
+            copy.iter()
+                .any(|i| i.memory_segment() == Register::GS && i.memory_displacement32() == layout().checks)
         );
         changed
     };
@@ -104,7 +90,10 @@ fn without_a_log_conditional_jumps_are_linked_themselves() {
         // There the exit is named and the engine asked.
         let stub: Vec<_> = copy.iter().skip_while(|i| i.ip() != jump.near_branch_target()).collect();
         assert_eq!((stub[0].op0_register(), stub[0].immediate32()), (Register::R14D, 5));
-        assert_eq!((stub[1].memory_segment(), stub[1].memory_displacement32()), (Register::GS, RESOLVE));
+        assert_eq!(
+            (stub[1].memory_segment(), stub[1].memory_displacement32()),
+            (Register::GS, layout().resolve)
+        );
     }
 }
 

@@ -1,12 +1,12 @@
 //! Names and totals of data: what a wide range holds, and what no total has.
 
-use sonde_place::{Kind as RegionKind, Place, Region, Regions};
+use sonde_place::{Kind as RegionKind, Place, Region};
 use sonde_rap::{Config, Tree};
 use sonde_report::{Options, Section, report};
 use sonde_summary::{Kind, Ranges, Trees, Unit};
 use sonde_symbol::Symbols;
 
-use crate::made_up::{Built, kept, run, text, tree};
+use crate::made_up::{Built, kept, kept_of, run, text, tree};
 
 /// Four arrays beside each other: a range over all of them is named by how many were used and by the heaviest, not by the
 /// one that it begins in.
@@ -17,10 +17,7 @@ fn a_range_of_many_objects_is_named_by_its_module() {
     std::fs::write(folder.path().join("source.c"), source).unwrap();
     run("cc", &["-g", "-O1", "-o", "program", "source.c"], folder.path());
     let built = Built::of(folder);
-    let mut kept = kept(&Built::new(), Unit::Events);
-    let name = built.folder.path().join("program").display().to_string();
-    kept.regions = Regions::default();
-    let module = kept.regions.number(&Region { kind: RegionKind::Module, name, build_id: Vec::new() });
+    let (mut kept, module) = kept_of(&built);
     let heap =
         kept.regions.number(&Region { kind: RegionKind::Heap, name: "[heap]".into(), build_id: Vec::new() });
     let mut named = |weights: &[u64], on_heap: u64| {

@@ -93,6 +93,15 @@ pub fn tree(points: &[(u64, u64)]) -> Trees {
     Trees::One(tree.snapshot())
 }
 
+/// The same with nothing of it but a program as its only region, and the number of that.
+pub fn kept_of(built: &Built) -> (Kept, u16) {
+    let mut kept = kept(&Built::new(), Unit::Events);
+    kept.regions = Regions::default();
+    let name = built.folder.path().join("program").display().to_string();
+    let module = kept.regions.number(&Region { kind: RegionKind::Module, name, build_id: Vec::new() });
+    (kept, module)
+}
+
 pub fn kept(built: &Built, unit: Unit) -> Kept {
     let mut regions = Regions::default();
     let name = built.folder.path().join("program").display().to_string();

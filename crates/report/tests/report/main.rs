@@ -18,7 +18,7 @@ use sonde_summary::{BlockWeight, Bursts, Kind, Missing, Ranges, Trees, Unit};
 use sonde_symbol::Symbols;
 use sonde_values::{ValueCount, ValueProfile};
 
-use made_up::{Built, kept, run, text, tree};
+use made_up::{Built, kept, kept_of, run, text, tree};
 
 #[test]
 fn a_hot_range_reads_as_function_file_and_lines() {
@@ -93,10 +93,7 @@ fn the_line_that_calls_a_header_is_told_wherever_it_was_inlined() {
     std::fs::write(folder.path().join("source.c"), source).unwrap();
     run("cc", &["-g", "-O2", "-o", "program", "source.c"], folder.path());
     let built = Built::of(folder);
-    let mut kept = kept(&Built::new(), Unit::Events);
-    let name = built.folder.path().join("program").display().to_string();
-    kept.regions = Regions::default();
-    let module = kept.regions.number(&Region { kind: RegionKind::Module, name, build_id: Vec::new() });
+    let (mut kept, module) = kept_of(&built);
     let (outer, bytes) = built.at("outer");
     let place = Place::new(module, outer);
     kept.blocks = vec![BlockWeight { place, bytes: bytes as u32, weight: 100 }];
@@ -400,10 +397,7 @@ fn a_range_of_many_functions_is_named_by_its_module() {
     std::fs::write(folder.path().join("source.c"), source).unwrap();
     run("cc", &["-g", "-O1", "-o", "program", "source.c"], folder.path());
     let built = Built::of(folder);
-    let mut kept = kept(&Built::new(), Unit::Events);
-    let name = built.folder.path().join("program").display().to_string();
-    kept.regions = Regions::default();
-    let module = kept.regions.number(&Region { kind: RegionKind::Module, name, build_id: Vec::new() });
+    let (mut kept, module) = kept_of(&built);
     let mut hot_names = |weights: [u64; 4]| {
         let at = |i: usize| Place::new(module, built.at(&format!("f{i}")).0);
         kept.blocks = (0..4).map(|i| BlockWeight { place: at(i), bytes: 4, weight: weights[i] }).collect();
