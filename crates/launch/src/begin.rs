@@ -24,11 +24,15 @@ pub fn ptrace(what: libc::c_uint, tid: i32, addr: usize, data: usize) -> io::Res
     if r == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-fn registers(tid: i32) -> io::Result<libc::user_regs_struct> {
+pub fn registers(tid: i32) -> io::Result<libc::user_regs_struct> {
     // SAFETY: all bit patterns are valid for plain integers.
     let mut regs: libc::user_regs_struct = unsafe { std::mem::zeroed() };
     ptrace(libc::PTRACE_GETREGS, tid, 0, &raw mut regs as usize)?;
     Ok(regs)
+}
+
+pub fn set_registers(tid: i32, regs: &libc::user_regs_struct) -> io::Result<()> {
+    ptrace(libc::PTRACE_SETREGS, tid, 0, ptr::from_ref(regs) as usize)
 }
 
 /// The flags of the call that made a process, which stands still before its first instruction, where its registers are
@@ -86,7 +90,7 @@ fn restart(pid: i32, tid: i32, regs: &mut libc::user_regs_struct) {
         regs.rip -= 2;
         regs.rax = regs.orig_rax;
         regs.orig_rax = u64::MAX;
-        let _ = ptrace(libc::PTRACE_SETREGS, tid, 0, ptr::from_ref(regs) as usize);
+        let _ = set_registers(tid, regs);
     }
 }
 
@@ -179,7 +183,7 @@ impl Site<'_> {
         regs.gs_base = at;
         let ready = self.memory.write_all_at(&head.encode(), at).is_ok()
             && ptrace(SETSIGMASK, tid, 8, &raw const blocked as usize).is_ok();
-        if ready && ptrace(libc::PTRACE_SETREGS, tid, 0, ptr::from_ref(regs) as usize).is_err() {
+        if ready && set_registers(tid, regs).is_err() {
             let _ = ptrace(SETSIGMASK, tid, 8, &raw const mask as usize);
         }
     }

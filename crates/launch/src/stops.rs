@@ -8,6 +8,11 @@
 //! Child processes are reported by the kernel, stopped before their first instruction. Without `follow` they are
 //! counted and let go at once; with it they stay under our control like the program itself.
 
+mod covered;
+mod unfinished;
+
+use self::covered::{Covered, MOST_SPARED};
+use self::unfinished::{CALL_STOP, Unfinished};
 use crate::begin::{self, Begun, Site};
 use crate::children::{Ended, next_report, take_end};
 use crate::gaps::Gaps;
@@ -26,31 +31,6 @@ const SHORTEST: Duration = Duration::from_micros(200);
 const LONGEST: Duration = Duration::from_millis(50);
 /// Attempts to place a probe in a process.
 const ATTEMPTS: u32 = 3;
-
-/// A thread under our control.
-struct Covered {
-    pid: i32,
-    cpu: File,
-    due_ns: u64,
-    asked: bool,
-    /// CPU time that it had used when it last went on with a signal.
-    signalled_ns: u64,
-    /// Signals that came while it was due.
-    spared: u8,
-}
-
-/// CPU time in which a thread that goes on with a signal is through with the beginning of its handler.
-const HANDLER_NS: u64 = 20_000;
-/// After so many signals a thread is stopped at the beginning of a handler, rather than not at all.
-const MOST_SPARED: u8 = 8;
-
-impl Covered {
-    /// Whether it has just gone on with a signal: it would stop at the beginning of the handler, and handlers would seem to
-    /// take more time than they do.
-    fn is_to_be_spared(&self, cpu: u64) -> bool {
-        self.spared < MOST_SPARED && cpu < self.signalled_ns.saturating_add(HANDLER_NS)
-    }
-}
 
 /// What of ours is in a process.
 enum Inside {
@@ -126,7 +106,7 @@ pub enum Care {
 
 /// Becomes the tracer of a process without stopping it, and of all that it will start if that is wanted.
 pub fn attach(pid: i32, care: Care) -> io::Result<()> {
-    let ends = libc::PTRACE_O_TRACEEXEC | libc::PTRACE_O_TRACEEXIT;
+    let ends = libc::PTRACE_O_TRACEEXEC | libc::PTRACE_O_TRACEEXIT | libc::PTRACE_O_TRACESYSGOOD;
     let begins = libc::PTRACE_O_TRACECLONE | libc::PTRACE_O_TRACEFORK | libc::PTRACE_O_TRACEVFORK;
     let options = if care == Care::Bursts { begins | ends } else { ends };
     ptrace(libc::PTRACE_SEIZE, pid, 0, options as usize)
@@ -172,8 +152,7 @@ impl Stops {
         match open_cpu(pid, tid) {
             Ok(cpu) => {
                 let due_ns = cpu_ns(&cpu).unwrap_or(0) + gap;
-                self.threads
-                    .insert(tid, Covered { pid, cpu, due_ns, asked: false, signalled_ns: 0, spared: 0 });
+                self.threads.insert(tid, Covered::new(pid, cpu, due_ns));
                 self.next_look = Instant::now();
             }
             // A thread that is gone already is nothing to report.
@@ -354,7 +333,8 @@ impl Stops {
         let (mut next, lateness) = (LONGEST, self.lateness());
         for (tid, thread) in &mut self.threads {
             let process = self.processes.get(&thread.pid);
-            let can = process.is_some_and(|p| matches!(p.inside, Inside::Probe(_) | Inside::Nothing));
+            let can = process.is_some_and(|p| matches!(p.inside, Inside::Probe(_) | Inside::Nothing))
+                && thread.unfinished.is_none();
             let Some(cpu) = cpu_ns(&thread.cpu).filter(|_| can) else { continue };
             if thread.asked || cpu < thread.due_ns {
                 // One that was asked has been told when it is due again.
@@ -380,6 +360,9 @@ impl Stops {
 
     fn stopped(&mut self, pid: i32, tid: i32, status: i32, shared: &Find<'_>) -> Option<News> {
         let (event, signal) = (status >> 16, libc::WSTOPSIG(status));
+        if self.is_finishing(tid, event == 0 && signal == CALL_STOP) {
+            return None;
+        }
         if event == EVENT_STOP && signal != libc::SIGTRAP {
             // Stopped by job control: stay so until it is continued.
             let _ = ptrace(libc::PTRACE_LISTEN, tid, 0, 0);
@@ -396,6 +379,12 @@ impl Stops {
                 }
                 Some(thread) if thread.asked => {
                     (thread.asked, thread.spared) = (false, 0);
+                    thread.unfinished = Unfinished::find(pid, tid).filter(|call| call.prepare(tid));
+                    if thread.unfinished.is_some() {
+                        let _ = ptrace(libc::PTRACE_SYSCALL, tid, 0, 0);
+                        self.sooner(tid);
+                        return None;
+                    }
                     if self.answered(pid, tid, shared) {
                         return Some(News::Due(pid, tid));
                     }
@@ -409,6 +398,23 @@ impl Stops {
         let deliver = if event == 0 { signal } else { 0 };
         let _ = ptrace(libc::PTRACE_CONT, tid, 0, deliver as usize);
         None
+    }
+
+    /// A thread that makes the rest of a call has entered or left it, and goes on with that; or it is at the end, which
+    /// whatever else it reports is, too.
+    fn is_finishing(&mut self, tid: i32, at_call: bool) -> bool {
+        let Some(thread) = self.threads.get_mut(&tid) else { return false };
+        let Some(call) = &mut thread.unfinished else { return false };
+        let more = at_call && call.step(tid);
+        if !more {
+            call.end(tid);
+            thread.unfinished = None;
+        }
+        if at_call {
+            let on = if more { libc::PTRACE_SYSCALL } else { libc::PTRACE_CONT };
+            let _ = ptrace(on, tid, 0, 0);
+        }
+        at_call
     }
 
     /// The kernel forgets a request to stop when another report (of a fork, say) comes first: it has to be made again, or
