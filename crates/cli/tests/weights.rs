@@ -10,6 +10,7 @@ use sonde::Bench;
 const WAITS: &str = include_str!("programs/waits.c");
 const TWO_LOOPS: &str = include_str!("programs/two_loops.c");
 const ALARM: &str = include_str!("programs/alarm.c");
+const KERNEL: &str = include_str!("programs/kernel.c");
 const PHASES: &str = include_str!("programs/phases.c");
 
 fn share(report: &Value, function: &str) -> f64 {
@@ -75,6 +76,25 @@ fn beginnings_of_bursts_tell_what_waits() {
     assert!(number(&waits["share"]) > 2.0 * number(&waits["recorded_share"]), "{waits}");
     let told = bench.sonde(&["run", "--period", "2ms", "--", program.to_str().unwrap(), "150000"]).good();
     assert!(told.err.contains("chase waits for memory"), "{}", told.err);
+}
+
+/// A burst that is asked for while the kernel works begins behind the system call: that code does not wait.
+#[test]
+fn time_of_the_kernel_is_nobodys_waiting() {
+    let bench = Bench::new();
+    let program = bench.compile("kernel", KERNEL, &["-O1", "-g"]);
+    let command = ["run", "--quiet", "--period", "2ms", "-o", "p", program.to_str().unwrap(), "60"];
+    bench.sonde(&command).good();
+    let report = bench.sonde(&["report", "--json", "p"]).good();
+    let report: Value = serde_json::from_slice(&report.out).unwrap();
+    let functions = report["functions"].as_array().unwrap();
+    let starts = |f: &&Value| f["starts"]["bursts"].as_u64().unwrap_or(0);
+    let begun: u64 = functions.iter().map(|f| starts(&f)).sum();
+    let behind = functions.iter().find(|f| f["name"] == "ask").as_ref().map_or(0, starts);
+    let bursts = report["totals"]["bursts"].as_u64().unwrap();
+    assert!(bursts > 50 && 4 * begun < 3 * bursts, "{begun} of {bursts} bursts began in user code");
+    assert!(behind < bursts / 20, "{behind} of {bursts} bursts");
+    assert!(!bench.sonde(&["report", "p"]).good().text().contains("ask waits"));
 }
 
 /// The pace starts slow, so that the first phase has too few bursts: counted as equals they would say half of the truth.

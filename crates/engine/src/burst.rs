@@ -5,18 +5,22 @@ use crate::code_map::Check;
 use crate::entry;
 use crate::state::Engine;
 use crate::thread::Thread;
+use crate::translate::code_at;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use sonde_sys::process;
 use sonde_sys::signal;
 use sonde_sys::time::tsc;
 use sonde_wire::Counter;
 use sonde_wire::control::{policy, trigger};
-use sonde_wire::marker::{Cause, Kind};
+use sonde_wire::marker::{BEHIND_CALL, Cause, Kind};
 
 /// Superblocks that a burst may translate, besides one for each 64 checks. In a program that runs ever new code, such as a
 /// compiler, bursts of the default length translated for a millisecond each, a tenth of the time between them. What is
 /// copied stays, so that the next burst there gets further.
 const LEAST_COLD: u32 = 32;
+
+/// The instruction `syscall`.
+const SYSCALL: [u8; 2] = [0x0f, 0x05];
 
 impl Engine {
     /// A burst of a thread begins at `pc`, or a reason why not.
@@ -40,7 +44,8 @@ impl Engine {
         thread.fs_base = process::fs_base() as u64;
         thread.began = tsc();
         let before = core::mem::replace(&mut thread.began_cpu, self.cpu_clock());
-        let begin = [thread.tid.load(Relaxed) as u64, thread.began, thread.fs_base, pc];
+        let tid = thread.tid.load(Relaxed) as u64 | if self.is_behind_call(pc) { BEHIND_CALL } else { 0 };
+        let begin = [tid, thread.began, thread.fs_base, pc];
         if !self.mark(thread, Kind::Begin, &begin, self.is_resident()) {
             return Err(Counter::SkippedBuffers);
         }
@@ -100,6 +105,14 @@ impl Engine {
     /// Whether code is of a kind that is copied.
     fn is_copyable(&self, pc: u64) -> bool {
         self.translator.lock().code.find(pc).is_some_and(|range| range.cacheable)
+    }
+
+    /// Whether the instruction before `pc` is a system call: the burst was asked for while the kernel worked in it, since
+    /// that a thread is stopped between the two in any other way is as rare as one instruction is among all.
+    fn is_behind_call(&self, pc: u64) -> bool {
+        let mut translator = self.translator.lock();
+        code_at(&mut translator.code, pc.wrapping_sub(SYSCALL.len() as u64))
+            .is_some_and(|bytes| bytes.starts_with(&SYSCALL))
     }
 
     /// The thread goes native at `pc`; everything it has is in its context.

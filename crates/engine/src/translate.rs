@@ -52,7 +52,7 @@ fn watched_loads(plan: &Plan) -> impl Iterator<Item = WatchedLoad> {
 const FETCH: u64 = 1024;
 
 /// The bytes of code at `pc`, if they may be copied.
-fn code_at<'a>(code: &mut CodeMap, pc: u64) -> Option<&'a [u8]> {
+pub fn code_at<'a>(code: &mut CodeMap, pc: u64) -> Option<&'a [u8]> {
     let range = code.find(pc)?;
     if !range.cacheable {
         return None;

@@ -177,7 +177,8 @@ impl Decoder {
             Kind::Begin => {
                 let [tid, time, fs_base, pc] = *body else { return Err(short()) };
                 *cursor = Cursor { tid: tid as i32, fs_base };
-                reader.begin(&Begin { tid: cursor.tid, time, pc });
+                let behind_call = tid & marker::BEHIND_CALL != 0;
+                reader.begin(&Begin { tid: cursor.tid, time, pc, behind_call });
             }
             Kind::End => {
                 let [time, cause, pc] = *body else { return Err(short()) };

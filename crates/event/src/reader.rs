@@ -18,6 +18,8 @@ pub struct Begin {
     pub time: u64,
     /// First pc.
     pub pc: u64,
+    /// Whether the thread was in the system call right before it when the burst was asked for.
+    pub behind_call: bool,
 }
 
 /// A burst ends.

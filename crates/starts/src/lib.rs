@@ -6,7 +6,7 @@
 //! which code waits (`docs/design/weights.md`).
 //!
 //! A trigger that falls into a system call begins its burst right behind it (trigger `stops`): that is a sample of the
-//! kernel's time, and is counted apart, where a burst that ended at the same call tells that it is one.
+//! kernel's time, and is counted apart.
 //!
 //! Duties of the caller: the whole stream of one process in order. Non-goals: names; the time inside bursts.
 //!
@@ -15,7 +15,7 @@
 //! use sonde_starts::{StartsConfig, StartsReader};
 //!
 //! let mut reader = StartsReader::new(StartsConfig { picoseconds: 10, ..StartsConfig::default() });
-//! reader.begin(&Begin { tid: 1, time: 0, pc: 0x1000 });
+//! reader.begin(&Begin { tid: 1, time: 0, pc: 0x1000, behind_call: false });
 //! let profile = reader.finish();
 //! assert_eq!((profile.starts[0].pc, profile.starts[0].sum.weight), (0x1000, 10));
 //! ```

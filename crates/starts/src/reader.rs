@@ -1,13 +1,8 @@
 //! Notes where bursts begin.
 
 use crate::profile::{Start, StartsProfile, Sum};
-use sonde_event::{Begin, Cause, End, Passes, Reader};
-use std::collections::{HashMap, HashSet};
-
-/// Bytes of the system call instruction: what lies behind it begins that far on.
-const CALL_BYTES: u64 = 2;
-/// Most system calls whose places are remembered: a C library has some hundreds.
-const MOST_CALLS: usize = 1 << 12;
+use sonde_event::{Begin, End, Passes, Reader};
+use std::collections::HashMap;
 
 /// Parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,10 +24,9 @@ pub struct StartsReader {
     config: StartsConfig,
     starts: HashMap<u64, Sum>,
     not_kept: Sum,
+    behind_calls: Sum,
     /// Where the burst of each thread began that may still say what it stands for.
-    open: HashMap<i32, u64>,
-    /// System calls that bursts ended at.
-    calls: HashSet<u64>,
+    open: HashMap<i32, Begin>,
 }
 
 impl StartsReader {
@@ -42,34 +36,28 @@ impl StartsReader {
             config: StartsConfig { most: config.most.min(StartsProfile::MOST), ..config },
             starts: HashMap::new(),
             not_kept: Sum::default(),
+            behind_calls: Sum::default(),
             open: HashMap::new(),
-            calls: HashSet::new(),
         }
     }
 
     /// Bytes used, roughly.
     pub fn memory_bytes(&self) -> usize {
-        self.starts.capacity() * size_of::<(u64, Sum)>()
-            + self.open.capacity() * size_of::<(i32, u64)>()
-            + self.calls.capacity() * size_of::<u64>()
+        self.starts.capacity() * size_of::<(u64, Sum)>() + self.open.capacity() * size_of::<(i32, Begin)>()
     }
 
     /// What was seen; addresses are those of the run.
     pub fn finish(self) -> StartsProfile {
-        let behind = |pc: u64| self.calls.contains(&pc.wrapping_sub(CALL_BYTES));
-        let mut profile = StartsProfile { not_kept: self.not_kept, ..StartsProfile::default() };
-        for (pc, sum) in self.starts {
-            if behind(pc) {
-                profile.behind_calls.add(sum);
-            } else {
-                profile.starts.push(Start { pc, sum });
-            }
-        }
-        profile.starts.sort_unstable_by_key(|start| start.pc);
-        profile
+        let mut starts: Vec<Start> = self.starts.into_iter().map(|(pc, sum)| Start { pc, sum }).collect();
+        starts.sort_unstable_by_key(|start| start.pc);
+        StartsProfile { starts, not_kept: self.not_kept, behind_calls: self.behind_calls }
     }
 
-    fn sum(&mut self, pc: u64) -> &mut Sum {
+    fn sum(&mut self, begin: &Begin) -> &mut Sum {
+        let pc = begin.pc;
+        if begin.behind_call {
+            return &mut self.behind_calls;
+        }
         if self.starts.len() >= self.config.most && !self.starts.contains_key(&pc) {
             return &mut self.not_kept;
         }
@@ -80,14 +68,14 @@ impl StartsReader {
 impl Reader for StartsReader {
     fn begin(&mut self, begin: &Begin) {
         let weight = self.config.picoseconds;
-        self.sum(begin.pc).add(Sum { count: 1, weight });
-        self.open.insert(begin.tid, begin.pc);
+        self.sum(begin).add(Sum { count: 1, weight });
+        self.open.insert(begin.tid, *begin);
     }
 
     fn pace(&mut self, tid: i32, period_ns: u64) {
-        let Some(pc) = self.open.remove(&tid) else { return };
+        let Some(begin) = self.open.remove(&tid) else { return };
         let usual = self.config.picoseconds;
-        let sum = self.sum(pc);
+        let sum = self.sum(&begin);
         sum.weight = sum.weight.saturating_sub(usual).saturating_add(period_ns.saturating_mul(1000));
     }
 
@@ -96,18 +84,16 @@ impl Reader for StartsReader {
 
     fn end(&mut self, end: &End) {
         self.open.remove(&end.tid);
-        if end.cause == Cause::Syscall && self.calls.len() < MOST_CALLS {
-            self.calls.insert(end.pc);
-        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use sonde_event::Cause;
 
     fn begin(reader: &mut StartsReader, tid: i32, pc: u64) {
-        reader.begin(&Begin { tid, time: 0, pc });
+        reader.begin(&Begin { tid, time: 0, pc, behind_call: false });
     }
 
     fn end(reader: &mut StartsReader, tid: i32, cause: Cause, pc: u64) {
@@ -131,12 +117,12 @@ mod tests {
     #[test]
     fn beginnings_behind_system_calls_are_the_kernels_time() {
         let mut reader = StartsReader::new(StartsConfig::default());
-        begin(&mut reader, 1, 0x102);
-        end(&mut reader, 1, Cause::Syscall, 0x100);
+        reader.begin(&Begin { tid: 1, time: 0, pc: 0x102, behind_call: true });
+        reader.pace(1, 7);
+        end(&mut reader, 1, Cause::Checks, 0x100);
         begin(&mut reader, 1, 0x202);
-        end(&mut reader, 1, Cause::Checks, 0x200);
         let profile = reader.finish();
-        assert_eq!(profile.behind_calls, Sum { count: 1, weight: 1 });
+        assert_eq!(profile.behind_calls, Sum { count: 1, weight: 7_000 });
         assert_eq!(profile.starts.iter().map(|s| s.pc).collect::<Vec<_>>(), [0x202]);
     }
 

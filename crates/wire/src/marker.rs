@@ -6,11 +6,14 @@
 /// Header values at or above this are markers.
 pub const FIRST: u32 = 0xf000_0000;
 
+/// With the tid of a begin: the burst begins right behind a system call, in which the thread was when it was asked for.
+pub const BEHIND_CALL: u64 = 1 << 32;
+
 /// Kinds of marker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {
-    /// A burst begins: tid, time stamp, fs base, pc.
+    /// A burst begins: tid (and [`BEHIND_CALL`]), time stamp, fs base, pc.
     Begin = 1,
     /// A burst ends: time stamp, cause, pc.
     End = 2,
