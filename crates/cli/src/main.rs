@@ -3,6 +3,7 @@
 
 mod commands;
 mod counters;
+mod file_name;
 mod mistaken;
 mod outcome;
 mod quantity;

@@ -25,14 +25,30 @@ fn a_mistyped_option_is_an_error_of_usage_not_a_program() {
 }
 
 #[test]
+fn files_are_not_written_to_standard_output() {
+    let bench = Bench::new();
+    for args in
+        [&["run", "-o", "-", "true"][..], &["merge", "-o", "-", "a"], &["trace", "record", "-o", "-", "true"]]
+    {
+        let done = bench.sonde(args);
+        assert_eq!(done.status, Some(2), "{args:?}: {}", done.err);
+        assert!(done.err.contains("not to standard output") && !bench.path("-").exists(), "{}", done.err);
+    }
+}
+
+#[test]
 fn a_profile_is_not_a_trace_and_the_right_command_is_named() {
     let bench = Bench::new();
     bench.sonde(&["run", "--quiet", "-o", "it.sonde", "--", "true"]).good();
     bench.sonde(&["trace", "record", "-o", "it.trace", "--", "true"]).good();
     std::fs::write(bench.path("text"), "neither of them").unwrap();
-    let cases: [(&[&str], &str); 9] = [
+    let cases: [(&[&str], &str); 10] = [
         (&["report", "it.trace"], "a trace, not a profile: `sonde trace info it.trace`"),
         (&["merge", "-o", "sum", "it.sonde", "it.trace"], "`sonde trace info it.trace`"),
+        (
+            &["merge", "-o", "sum", "it.sonde", "it.sonde"],
+            "it.sonde holds a run that is in the sum already (true,",
+        ),
         (&["diff", "it.sonde", "it.trace"], "`sonde trace info it.trace`"),
         (&["trace", "info", "it.sonde"], "a profile, not a trace: `sonde report it.sonde`"),
         (&["trace", "replay", "it.sonde"], "`sonde report it.sonde`"),

@@ -69,9 +69,9 @@ pub enum ProfileError {
     /// It is a profile that cannot be true.
     #[error("the profile cannot be true: {0}")]
     Invalid(Invalid),
-    /// Weights of two profiles that cannot be added up.
+    /// Weights of two profiles that have nothing in common.
     #[error(
-        "one profile counts in {}, the other in {}, which cannot be added up: take both with the same policy",
+        "one profile counts in {}, the other in {}, which can be neither compared nor added up: take both with the same policy",
         ours.word(), theirs.word()
     )]
     Units {

@@ -1,11 +1,12 @@
 //! `sonde merge`: many runs as one profile.
 
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use sonde_profile::{MergeOptions, Profile};
 
+use crate::file_name;
 use crate::mistaken;
 use crate::outcome::CannotWrite;
 use crate::quantity::{count, grouped};
@@ -27,7 +28,7 @@ pub struct Args {
     files: Vec<PathBuf>,
 
     /// Where to write the sum; may be one of the profiles
-    #[arg(short = 'o', long = "output", value_name = "FILE")]
+    #[arg(short = 'o', long = "output", value_name = "FILE", value_parser = file_name::to_write())]
     output: PathBuf,
 
     /// Take modules with the same file name for the same, even if they are different builds; their offsets are then mixed
@@ -42,10 +43,23 @@ pub fn run(args: &Args) -> Result<()> {
     let mut sum = mistaken::profile(first)?;
     for file in rest {
         let more = mistaken::profile(file)?;
+        refuse_again(&sum, &more, file)?;
         sum.merge(&more, &options).with_context(|| format!("cannot add {}", file.display()))?;
     }
     sum.write_to(&args.output)?;
     tell(&sum, args).map_err(|error| CannotWrite(error).into())
+}
+
+/// The same run twice would count twice, and errors would look smaller than they are.
+fn refuse_again(sum: &Profile, more: &Profile, file: &Path) -> Result<()> {
+    if let Some(run) = more.runs.iter().find(|run| sum.runs.contains(run)) {
+        let (command, bursts) = (run.command.join(" "), count(run.bursts, "burst", "bursts"));
+        bail!(
+            "{} holds a run that is in the sum already ({command}, {bursts}): leave the file out, or name it once",
+            file.display()
+        );
+    }
+    Ok(())
 }
 
 fn tell(sum: &Profile, args: &Args) -> io::Result<()> {

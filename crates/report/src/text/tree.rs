@@ -21,6 +21,22 @@ fn title(kind: Kind) -> &'static str {
     }
 }
 
+/// What shares of a tree are shares of.
+fn whole(kind: Kind, by_time: bool) -> String {
+    let counted = match kind {
+        Kind::Code if by_time => return "share of the CPU time in user code".into(),
+        Kind::Code => "instructions",
+        Kind::LoadAddresses | Kind::LoadValues => "loads",
+        Kind::StoreAddresses => "stores",
+        Kind::Dl1MissValues | Kind::Dl2MissValues => "these loads",
+        Kind::NarrowPcs => "narrow operands",
+        Kind::ZeroLoads => "zeros loaded",
+        Kind::Edges => "branches taken",
+        Kind::CodeData => "loads and stores",
+    };
+    format!("share of all {counted}{}", if by_time { ", by time" } else { "" })
+}
+
 /// A tree: own weight, inclusive weight, the range.
 pub fn ranges(
     out: &mut impl Write,
@@ -29,12 +45,14 @@ pub fn ranges(
     kind: Kind,
     style: Style,
 ) -> io::Result<()> {
+    let by_time = report.unit != "events";
     let note = format!(
-        "{} events, {} ranges; a share is at most {} too low{}",
+        "{}; {} events, {} ranges; at most {} too low{}",
+        whole(kind, by_time),
         grouped(view.events),
         grouped(view.nodes as u64),
         percent(view.eps).trim(),
-        if report.unit == "events" { "" } else { "; ± is sampling, 95 %" }
+        if by_time { "; ± is sampling, 95 %" } else { "" }
     );
     write_hot(out, title(kind), &note, &view.hot, view.hot_from, style)?;
     let counted = match kind {

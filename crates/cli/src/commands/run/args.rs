@@ -12,6 +12,7 @@ use sonde_launch::{DEFAULT_PERIOD, Loader, Options, Policy, Scheme, Trigger};
 use sonde_summary::{BurstTime, Kind, What};
 use sonde_values::slots::SlotConfig;
 
+use crate::file_name;
 use crate::quantity::{parse_duration, parse_part, parse_rate, parse_share, parse_size};
 
 const EXAMPLES: &str = "\
@@ -44,7 +45,9 @@ pub struct Args {
     pub summing: Summing,
 
     /// Write a profile of the run to FILE, for `sonde report`, `merge` and `diff` (traces: `sonde trace record`)
-    #[arg(short = 'o', long = "output", value_name = "FILE", help_heading = "Report")]
+    #[arg(
+        short = 'o', long = "output", value_name = "FILE", value_parser = file_name::to_write(), help_heading = "Report"
+    )]
     pub output: Option<PathBuf>,
 
     /// Write the report as JSON to FILE; without a FILE instead of the text on standard error, behind what the program

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 
 use crate::commands::run::{CommandLine, Recording, record};
+use crate::file_name;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -17,7 +18,7 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// The file to write
-    #[arg(short = 'o', long = "output", value_name = "FILE")]
+    #[arg(short = 'o', long = "output", value_name = "FILE", value_parser = file_name::to_write())]
     output: PathBuf,
 
     #[command(flatten)]
