@@ -6,7 +6,7 @@ use crate::profile::{Backward, CallProfile, Invoked, Pair, Region};
 use crate::steps::Steps;
 use crate::thread::Thread;
 use rustc_hash::FxHashMap;
-use sonde_event::{Begin, End, Passes, Reader, Run, Signal, Syscall};
+use sonde_event::{Begin, End, Passes, Reader, Run, Signal, Syscall, Taken};
 
 /// Bounds on memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -146,15 +146,22 @@ impl CallsReader {
         }
     }
 
-    /// Passes of the current thread, each of this weight.
-    fn go_through_all(&mut self, exits: impl Iterator<Item = u32>, weight: u64) {
+    /// Passes by an exit, each of this weight.
+    #[inline]
+    fn count(&mut self, exit: u32, times: u64, weight: u64) {
+        if let Some(taken) = self.paths.get_mut(exit as usize) {
+            taken.count += times;
+            taken.weight += times * weight;
+        }
+    }
+
+    /// Where passes of the current thread led, each of this weight.
+    fn follow(&mut self, exits: impl Iterator<Item = u32>, weight: u64) {
         let Some((_, Burst { thread, .. })) = &mut self.current else { return };
         // Instructions of passes that stayed in the context.
         let mut straight = 0;
         for exit in exits {
-            let Some(taken) = self.paths.get_mut(exit as usize) else { continue };
-            taken.add(weight);
-            let insns = self.straight[exit as usize];
+            let insns = self.straight.get(exit as usize).copied().unwrap_or(0);
             if insns != 0 && thread.goes_on() {
                 straight += u64::from(insns);
                 continue;
@@ -169,9 +176,13 @@ impl CallsReader {
     /// What the current thread did.
     #[inline]
     fn go_through(&mut self, deed: Deed, weight: u64) {
+        if let Deed::Passed(exit) = deed {
+            self.count(exit, 1, weight);
+            return self.follow(std::iter::once(exit), weight);
+        }
         let Some((_, Burst { thread, .. })) = &mut self.current else { return };
         match deed {
-            Deed::Passed(exit) => self.go_through_all(std::iter::once(exit), weight),
+            Deed::Passed(_) => {}
             Deed::CutShort { pc, insns } => self.kept.cut_short(thread, pc, insns, weight),
             Deed::Interrupted => thread.interrupt(),
             Deed::Resumed => thread.resume(),
@@ -192,7 +203,8 @@ impl CallsReader {
         while !rest.is_empty() {
             let passed = rest.iter().map_while(Deed::exit);
             let passes = passed.clone().count();
-            self.go_through_all(passed, weight);
+            passed.clone().for_each(|exit| self.count(exit, 1, weight));
+            self.follow(passed, weight);
             if let Some(deed) = rest.get(passes) {
                 self.go_through(*deed, weight);
             }
@@ -277,20 +289,22 @@ impl Reader for CallsReader {
     }
 
     fn passes(&mut self, passes: &Passes<'_>) {
-        for (index, pass) in passes.list().iter().enumerate() {
-            if self.steps.get(pass.exit as usize).is_none_or(Option::is_none)
-                && let Some(run) = passes.run(index)
+        for taken in passes.taken() {
+            if self.steps.get(taken.exit as usize).is_none_or(Option::is_none)
+                && let Some(run) = passes.run(taken.first as usize)
             {
-                self.know(pass.exit as usize, &run);
+                self.know(taken.exit as usize, &run);
             }
         }
         let exits = passes.list().iter().map(|pass| pass.exit);
         let weighted = self.burst_weight.is_some();
         let burst = self.turn_to(passes.tid());
         if !weighted {
-            return self.go_through_all(exits, 1);
+            passes.taken().iter().for_each(|taken| self.count(taken.exit, taken.times.into(), 1));
+            return self.follow(exits, 1);
         }
-        burst.instructions += exits.clone().map(|exit| u64::from(passes.size(exit).insns)).sum::<u64>();
+        let instructions = |taken: &Taken| u64::from(taken.times) * u64::from(passes.size(taken.exit).insns);
+        burst.instructions += passes.taken().iter().map(instructions).sum::<u64>();
         burst.deeds.extend(exits.map(Deed::Passed));
         if burst.deeds.len() >= self.limits.passes {
             self.kept.totals.split_bursts += 1;

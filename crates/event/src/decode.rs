@@ -2,7 +2,8 @@
 
 use crate::catalog::{Catalog, Path};
 use crate::error::StreamError;
-use crate::passes::{PassAt, Passes};
+use crate::found::Found;
+use crate::passes::Passes;
 use crate::reader::{Begin, End, Reader, Run, Signal, Syscall};
 use sonde_wire::marker::{self, Cause, Kind};
 use sonde_x64::plan::Detail;
@@ -24,11 +25,13 @@ pub struct Decoder {
     /// Each thread's fs base at the end of its last buffer.
     fs_bases: HashMap<i32, u64>,
     /// Passes that are told of next.
-    passes: Vec<PassAt>,
+    found: Found,
 }
 
-/// Most passes that are told of together: enough for readers that sort them, few enough to stay in the cache.
-const TOGETHER: usize = 1 << 12;
+/// Most passes that are told of together, and most references that they make: enough for readers that sort them, few enough
+/// to stay in the cache.
+const TOGETHER: usize = 1 << 13;
+const REFERENCES: usize = 1 << 13;
 
 /// State of the thread whose buffer is read.
 struct Cursor {
@@ -43,7 +46,7 @@ impl Decoder {
             catalog: Catalog::new(detail),
             lost: Lost::default(),
             fs_bases: HashMap::new(),
-            passes: Vec::new(),
+            found: Found::default(),
         }
     }
 
@@ -102,20 +105,21 @@ impl Decoder {
         at: usize,
         reader: &mut R,
     ) -> (usize, Result<(), StreamError>) {
-        let mut list = std::mem::take(&mut self.passes);
-        list.clear();
-        let (end, outcome) = self.find_passes(words, at, &mut list);
-        if !list.is_empty() {
+        let mut found = std::mem::take(&mut self.found);
+        found.clear();
+        let (end, outcome) = self.find_passes(words, at, &mut found);
+        if !found.list.is_empty() {
             reader.passes(&Passes {
                 catalog: &self.catalog,
                 words,
-                list: &list,
+                list: &found.list,
+                taken: &found.taken,
                 tid: cursor.tid,
                 fs_base: cursor.fs_base,
                 next_pc: self.pc_at(words, end),
             });
         }
-        self.passes = list;
+        self.found = found;
         (end, outcome)
     }
 
@@ -125,23 +129,28 @@ impl Decoder {
         &self,
         words: &[u64],
         mut at: usize,
-        list: &mut Vec<PassAt>,
+        found: &mut Found,
     ) -> (usize, Result<(), StreamError>) {
-        while let Some(&word) = words.get(at).filter(|_| list.len() < TOGETHER) {
+        let mut references = 0;
+        while let Some(&word) = words.get(at).filter(|_| found.list.len() < TOGETHER) {
             let header = word as u32;
             if header >= marker::FIRST {
                 break;
             }
             let exit = header.wrapping_sub(1);
-            let size = self.catalog.size(exit).words;
-            if size == 0 {
+            let size = self.catalog.size(exit);
+            if size.words == 0 {
                 return (at, Err(StreamError::UnknownExit { at, exit }));
             }
-            let end = at + usize::from(size);
+            let end = at + usize::from(size.words);
             if end > words.len() {
-                return (at, Err(cut_off(words, at, size)));
+                return (at, Err(cut_off(words, at, size.words)));
             }
-            list.push(PassAt { exit, at: at as u32 });
+            references += usize::from(size.refs);
+            if references > REFERENCES && !found.list.is_empty() {
+                break;
+            }
+            found.push(exit, at as u32);
             at = end;
         }
         (at, Ok(()))

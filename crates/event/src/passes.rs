@@ -12,12 +12,24 @@ pub struct PassAt {
     pub at: u32,
 }
 
+/// How often some passes took an exit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Taken {
+    /// The exit.
+    pub exit: u32,
+    /// How many of the passes took it.
+    pub times: u32,
+    /// The first of them.
+    pub first: u32,
+}
+
 /// Passes of one thread that follow each other without anything between.
 #[derive(Clone, Copy)]
 pub struct Passes<'a> {
     pub(crate) catalog: &'a Catalog,
     pub(crate) words: &'a [u64],
     pub(crate) list: &'a [PassAt],
+    pub(crate) taken: &'a [Taken],
     pub(crate) tid: i32,
     pub(crate) fs_base: u64,
     /// Where the last one led.
@@ -29,6 +41,13 @@ impl<'a> Passes<'a> {
     #[inline]
     pub fn list(&self) -> &'a [PassAt] {
         self.list
+    }
+
+    /// The exits that they took, each once, with how often: what only depends on the exit is said by these alone. There are far
+    /// fewer of them than passes.
+    #[inline]
+    pub fn taken(&self) -> &'a [Taken] {
+        self.taken
     }
 
     /// The log that they are in; there may be more in it.

@@ -359,18 +359,25 @@ impl Reader for Count {
 
     fn passes(&mut self, passes: &Passes<'_>) {
         let (mut blocks, mut insns, mut unrecorded) = (0, 0, 0);
-        let (mut loads, mut refs) = (0, 0);
-        for (index, pass) in passes.list().iter().enumerate() {
-            let size = passes.size(pass.exit);
-            blocks += u64::from(size.blocks);
-            insns += u64::from(size.insns);
-            unrecorded += u64::from(size.unrecorded);
+        let (mut loads, mut refs, mut apart) = (0, 0, false);
+        for taken in passes.taken() {
+            let (size, times) = (passes.size(taken.exit), u64::from(taken.times));
+            blocks += times * u64::from(size.blocks);
+            insns += times * u64::from(size.insns);
+            unrecorded += times * u64::from(size.unrecorded);
             if size.flags & PathSize::BY_PATH != 0 {
-                loads += u64::from(size.loads);
-                refs += u64::from(size.refs);
-            } else if let Some(run) = passes.run(index) {
-                self.count_apart(&run);
+                loads += times * u64::from(size.loads);
+                refs += times * u64::from(size.refs);
+            } else {
+                apart = true;
             }
+        }
+        if apart {
+            let is_apart = |exit| passes.size(exit).flags & PathSize::BY_PATH == 0;
+            let list = passes.list().iter().enumerate();
+            list.filter(|(_, pass)| is_apart(pass.exit))
+                .filter_map(|(index, _)| passes.run(index))
+                .for_each(|run| self.count_apart(&run));
         }
         let c = &mut self.counts;
         c.runs += passes.list().len() as u64;

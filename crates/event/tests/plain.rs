@@ -3,8 +3,8 @@
 mod synthetic;
 
 use proptest::prelude::*;
-use sonde_event::{Access, Decoder, Detail, PlainKind, Reader, Run};
-use synthetic::{BASE, begin, describe};
+use sonde_event::{Access, Decoder, Detail, Passes, PlainKind, Reader, Run};
+use synthetic::{BASE, begin, describe, program};
 
 /// Instructions with all kinds of references, and what ends a superblock.
 const INSNS: [&[u8]; 12] = [
@@ -58,6 +58,42 @@ impl Reader for Compare {
         assert!(slow.next().is_none());
         assert_eq!(unknown, run.path.unknown_loads);
     }
+}
+
+/// Holds what is told of many passes against the passes themselves.
+#[derive(Default)]
+struct Together(usize);
+
+impl Reader for Together {
+    fn run(&mut self, _: &Run<'_>) {}
+
+    fn passes(&mut self, passes: &Passes<'_>) {
+        let list = passes.list();
+        for taken in passes.taken() {
+            let mut took = (0..).zip(list).filter(|(_, pass)| pass.exit == taken.exit);
+            assert_eq!(took.next().map(|(index, _)| index), Some(taken.first));
+            assert_eq!(took.count() + 1, taken.times as usize);
+        }
+        let references = list.iter().map(|pass| usize::from(passes.size(pass.exit).refs)).sum::<usize>();
+        assert!(references <= 1 << 13 || list.len() == 1);
+        assert_eq!(passes.taken().iter().map(|taken| taken.times as usize).sum::<usize>(), list.len());
+        self.0 += list.len();
+    }
+}
+
+#[test]
+fn every_pass_is_told_of_and_counted_by_its_exit() {
+    let program = program(Detail::Values);
+    let mut decoder = Decoder::new(Detail::Values);
+    program.iter().for_each(|described| decoder.describe(&described.words).unwrap());
+    let mut log = begin(1, 1, BASE);
+    for i in 0..30_000usize {
+        let described = &program[i * i % 3];
+        log.extend(described.record(i / 7 % described.plan.exits.len(), |_| 8));
+    }
+    let mut together = Together::default();
+    decoder.log(1, &log, &mut together).unwrap();
+    assert_eq!(together.0, 30_000);
 }
 
 proptest! {

@@ -7,7 +7,7 @@ use crate::batch::{Batch, Event};
 use crate::code::Code;
 use crate::keys::Keys;
 use crate::kind::Kind;
-use crate::passes::{Made, Pass, Passes};
+use crate::passes::{Pass, Passes};
 use crate::pending::Pending;
 use crate::sorted::{Group, Sorted};
 use crate::summary::Missing;
@@ -108,19 +108,68 @@ impl Columns {
         around: &mut Around<'_>,
     ) {
         let ways = around.ways;
-        self.sorted.sort(part, |exit| ways.of(exit).references);
-        let accesses =
-            if self.wants.misses { part.iter().map(|pass| references(pass, ways)).sum() } else { 0 };
-        let first = batch.accesses.more(accesses);
+        self.sorted.sort(part, |exit| ways.of(exit));
+        let first = self.fill_sorted(batch, (words, passes.fs_base), weights, around);
+        self.add_events(batch, first, &passes.events, weights.reference, around);
+    }
+
+    /// The same of passes where the log has them, each of which counts as it is; all of them are plain. `next_pc` tells where one of
+    /// them led, for those to which that belongs.
+    pub fn fill_logged(
+        &mut self,
+        batch: &mut Batch,
+        passes: &sonde_event::Passes<'_>,
+        around: &mut Around<'_>,
+        next_pc: impl FnMut(usize) -> u64,
+    ) {
+        let ways = around.ways;
+        self.sorted.sort_log(passes, |exit| ways.of(exit), next_pc);
+        let weights = Weights { pass: Some(1), reference: 1, stands_for: 1 };
+        self.fill_sorted(batch, (passes.words(), passes.fs_base()), weights, around);
+    }
+
+    /// Adds the keys of those that are sorted; where their accesses begin.
+    fn fill_sorted(
+        &mut self,
+        batch: &mut Batch,
+        log: (&[u64], u64),
+        weights: Weights,
+        around: &mut Around<'_>,
+    ) -> usize {
+        let ways = around.ways;
+        let first = batch.accesses.more(if self.wants.misses { self.sorted.references() } else { 0 });
         batch.weight = weights.reference;
         self.keys.begin(weights.reference);
         let groups = std::mem::take(&mut self.sorted.groups);
         for same in groups.chunk_by(|a, b| ways.of(a.exit).superblock == ways.of(b.exit).superblock) {
-            self.superblock(batch, first, (words, passes.fs_base), same, weights, around);
+            self.superblock(batch, first, log, same, weights, around);
         }
         self.sorted.groups = groups;
         self.keys.end(batch);
-        add_events(batch, first, passes, part, weights.reference, self.wants, around);
+        first
+    }
+
+    /// Adds what passes have as events.
+    fn add_events(
+        &mut self,
+        batch: &mut Batch,
+        first: usize,
+        events: &[Event],
+        weight: u64,
+        around: &mut Around<'_>,
+    ) {
+        for &(number, from, count) in &self.sorted.events {
+            let at = first + number as usize;
+            for (i, event) in events[from as usize..][..count as usize].iter().enumerate() {
+                let event = around.pending.place(*event, weight, around.places, around.missing);
+                if self.wants.misses {
+                    batch.accesses.set(at + i, event.as_ref());
+                }
+                if let Some(event) = event {
+                    add_event(batch, &event, weight, self.wants);
+                }
+            }
+        }
     }
 
     /// Hands on what was kept back; `send` takes a batch.
@@ -180,11 +229,13 @@ impl Columns {
         let (starts, next) = (&self.sorted.starts[range.clone()], &self.sorted.next[range.clone()]);
         let only = recipe.addresses(words, starts, fs_base, addresses);
         addresses.extend(only);
+        keep_one_of_equal(addresses);
         let kind = recipe.kind();
         values.clear();
         if kind.flags & Event::VALUE != 0 && self.keys.wants_values(kind) {
             let only = recipe.values(words, starts, next, values);
             values.extend(only);
+            keep_one_of_equal(values);
         }
         if !around.places.place_all(addresses) {
             return self.one_by_one(batch, Site { recipe, pc, range, at }, weight, around);
@@ -230,40 +281,14 @@ struct Site<'a> {
     at: usize,
 }
 
-fn references(pass: &Pass, ways: &Ways) -> usize {
-    match pass.made() {
-        Made::Logged { exit, .. } => ways.of(exit).references.into(),
-        Made::Events { count, .. } => count,
-    }
-}
-
-/// Adds what passes have as events.
-fn add_events(
-    batch: &mut Batch,
-    first: usize,
-    passes: &Passes,
-    part: &[Pass],
-    weight: u64,
-    wants: Wants,
-    around: &mut Around<'_>,
-) {
-    if passes.events.is_empty() {
-        return;
-    }
-    let mut at = first;
-    for pass in part {
-        if let Made::Events { first, count } = pass.made() {
-            for (i, event) in passes.events[first..first + count].iter().enumerate() {
-                let event = around.pending.place(*event, weight, around.places, around.missing);
-                if wants.misses {
-                    batch.accesses.set(at + i, event.as_ref());
-                }
-                if let Some(event) = event {
-                    add_event(batch, &event, weight, wants);
-                }
-            }
-        }
-        at += references(pass, around.ways);
+/// One stands for all where all are the same: of slots of the stack, and of what a register points to for long, that is so in
+/// many batches.
+#[inline]
+fn keep_one_of_equal(column: &mut Vec<u64>) {
+    if let [first, rest @ ..] = &column[..]
+        && rest.iter().all(|number| number == first)
+    {
+        column.truncate(1);
     }
 }
 

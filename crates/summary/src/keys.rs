@@ -133,7 +133,8 @@ impl Keys {
     /// Lines that an instruction refers to: rows are of lines of one instruction.
     fn add_pairs(&mut self, entries: &mut Entries<[u64; 2]>, pc: u64, count: usize, data: &[u64]) {
         let (rows, weight) = (&mut self.rows[Kind::CodeData as usize], self.weight);
-        match data {
+        let is_one_line = |data: &[u64]| data.iter().all(|at| line(*at) == line(data[0]));
+        match if is_one_line(data) { &data[..data.len().min(1)] } else { data } {
             [only] if rows.is_empty() => entries.push([pc, line(*only)], count as u64, weight),
             _ if rows.is_empty() => entries.extend(data.iter().map(|data| [pc, line(*data)]), weight),
             [only] => rows.add(pc, *only / LINE, entries.come(count), |pc, line, times| {
@@ -153,15 +154,20 @@ impl Keys {
 
     /// Values of loads; how many are zero, if they were looked at one by one.
     fn add_values(&mut self, batch: &mut Batch, count: usize, values: &[u64]) -> Option<usize> {
-        if let [_] = values {
-            self.add_numbers(batch, Kind::LoadValues, count, values);
+        let entries = batch.of_mut(Kind::LoadValues);
+        if let [only] = values {
+            if !self.small.add(*only, count) {
+                self.add_numbers(batch, Kind::LoadValues, count, values);
+            } else if !self.rows[Kind::LoadValues as usize].is_empty() {
+                entries.come(count);
+            }
             return None;
         }
         let mut some = std::mem::take(&mut self.some);
         let list = room(&mut some, values.len());
         let (large, zeros) = self.small.take(values, list);
         if !self.rows[Kind::LoadValues as usize].is_empty() {
-            batch.of_mut(Kind::LoadValues).come(values.len() - large);
+            entries.come(values.len() - large);
         }
         self.add_some(batch, Kind::LoadValues, &list[..large]);
         self.some = some;

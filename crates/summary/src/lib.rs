@@ -41,6 +41,7 @@ mod error;
 mod finish;
 mod keys;
 mod kind;
+mod logged;
 mod one_by_one;
 mod open;
 mod passes;

@@ -95,19 +95,29 @@ impl Rows {
         number: impl Fn(u64) -> u64,
         mut out: impl FnMut(u64, u64, u64),
     ) {
-        for number in column.iter().map(|key| number(*key)) {
-            let tag = Tag { of, numbers: number / ROW as u64 };
-            let at = self.place(tag);
-            let row = &mut self.rows[at];
-            if row.tag != tag {
-                self.miss(at, tag, number, 1, &mut out);
-                continue;
-            }
-            let count = &mut row.counts[number as usize % ROW];
-            *count = count.wrapping_add(1);
-            if *count == 0 {
-                out(of, number, 1 << u8::BITS);
-            }
+        // Neighbours are often equal, and a count is raised only after it was raised before: two halves in turn wait less.
+        let (first, second) = column.split_at(column.len() / 2);
+        for (a, b) in first.iter().zip(second) {
+            self.raise(of, number(*a), &mut out);
+            self.raise(of, number(*b), &mut out);
+        }
+        if let Some(last) = second.get(first.len()) {
+            self.raise(of, number(*last), &mut out);
+        }
+    }
+
+    #[inline(always)]
+    fn raise(&mut self, of: u64, number: u64, out: &mut impl FnMut(u64, u64, u64)) {
+        let tag = Tag { of, numbers: number / ROW as u64 };
+        let at = self.place(tag);
+        let row = &mut self.rows[at];
+        if row.tag != tag {
+            return self.miss(at, tag, number, 1, out);
+        }
+        let count = &mut row.counts[number as usize % ROW];
+        *count = count.wrapping_add(1);
+        if *count == 0 {
+            out(of, number, 1 << u8::BITS);
         }
     }
 

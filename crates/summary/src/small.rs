@@ -51,6 +51,16 @@ impl Small {
         (others, self.zeros().wrapping_sub(zeros) as usize)
     }
 
+    /// Counts a value that came so often, if it is small.
+    pub fn add(&mut self, value: u64, times: usize) -> bool {
+        let is_small = value < SMALL as u64;
+        if is_small {
+            self.counts[value as usize][0] += times as u32;
+            self.since += times as u64;
+        }
+        is_small
+    }
+
     /// Takes out all that came, with how often.
     pub fn drain(&mut self, mut out: impl FnMut(u64, u64)) {
         self.since = 0;
@@ -79,6 +89,8 @@ mod tests {
         small.drain(|value, times| all.push((value, times)));
         assert_eq!(all, [(0, 7), (5, 3), (1023, 1)]);
         small.drain(|_, _| panic!("nothing is left"));
+        assert!(small.add(7, 300) && !small.add(1024, 1));
+        small.drain(|value, times| assert_eq!((value, times), (7, 300)));
         small.since = MOST - 1;
         assert!(!small.is_full());
         small.take(&[1], &mut large);

@@ -16,7 +16,7 @@ use crate::pending::Pending;
 use crate::summary::{Missing, Summary};
 use crate::ways::{Look, Ways};
 use sonde_event::maps::Mapping;
-use sonde_event::{Begin, Catalog, Count, Counts, End, PathSize, Reader, Run};
+use sonde_event::{Begin, Catalog, Count, Counts, End, PathSize, Reader, Run, Taken};
 use sonde_place::Places;
 use std::collections::HashMap;
 
@@ -34,12 +34,12 @@ pub struct Summaries {
     pub(crate) missing: Missing,
     pub(crate) places: Places,
     pub(crate) code: Code,
-    ways: Ways,
-    columns: Columns,
-    pending: Pending,
+    pub(crate) ways: Ways,
+    pub(crate) columns: Columns,
+    pub(crate) pending: Pending,
     crew: Crew,
     /// Memory for the next batch.
-    batch: Batch,
+    pub(crate) batch: Batch,
     /// What waits for enough to be counted together, where events count as they are.
     common: Open,
     /// Bursts under way, by thread, where each burst has its weight.
@@ -50,7 +50,7 @@ pub struct Summaries {
     random: Random,
     /// Most bytes of passes in an open burst now.
     cap: usize,
-    wants: Wants,
+    pub(crate) wants: Wants,
 }
 
 impl Summaries {
@@ -183,14 +183,14 @@ impl Summaries {
     }
 
     /// Hands a batch to the trees. It comes back empty.
-    fn send(&mut self, batch: &mut Batch) {
+    pub(crate) fn send(&mut self, batch: &mut Batch) {
         if !batch.is_empty() {
             self.crew.take(batch);
         }
     }
 
     /// New mappings may tell where older references went.
-    fn place_pending(&mut self) {
+    pub(crate) fn place_pending(&mut self) {
         let placed = self.pending.retry(&mut self.places);
         self.send_events(&placed);
     }
@@ -358,10 +358,14 @@ impl Summaries {
             return self.note_code(passes, weighted);
         }
         let list = passes.list();
-        let references = list.iter().map(|pass| usize::from(passes.size(pass.exit).refs)).sum::<usize>();
+        let made = |taken: &Taken| taken.times as usize * usize::from(passes.size(taken.exit).refs);
+        let references = passes.taken().iter().map(made).sum::<usize>();
         let at_once = !weighted && references >= BATCH / 2;
         if at_once || !weighted && self.common.passes.fs_base != passes.fs_base() {
             self.hand_on();
+        }
+        if at_once && self.are_plain(passes) {
+            return self.count_logged(passes);
         }
         let first = list.first().map_or(0, |pass| pass.at as usize);
         let words = &passes.words()[first..passes.end()];

@@ -292,6 +292,28 @@ fn long_logs_agree_with_exact_counts() {
     }
 }
 
+/// Logs of one superblock each, so that those all of whose passes are plain are counted without a list; registers that keep
+/// their value for long and ones that change.
+#[test]
+fn long_logs_of_one_superblock_agree_with_exact_counts() {
+    let program = program(Detail::Values);
+    let logs: Vec<Vec<u64>> = (0..3)
+        .flat_map(|block| [1, 9_000].map(|steady| (block, steady)))
+        .map(|(block, steady)| {
+            let seed = |i: u64| (i / steady).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20;
+            let passes: Vec<Pass> = (0..20_000).map(|i| (block, (i / 11 % 4) as usize, seed(i))).collect();
+            log(&program, 1, None, &passes)
+        })
+        .collect();
+    for consumers in 1..=2 {
+        let (summary, plain) = summarize(&config(false, consumers), &logs);
+        agree(&summary, &plain.counts).unwrap();
+        let mut statistics = plain.cache.statistics();
+        statistics.first_touches = summary.cache.unwrap().statistics.first_touches;
+        assert_eq!(summary.cache.unwrap().statistics, statistics);
+    }
+}
+
 /// What is left out of a burst that is too long for the memory there is weighs no less.
 #[test]
 fn long_bursts_are_thinned_and_weigh_the_same() {
