@@ -123,13 +123,18 @@ impl Cache {
             now += 1;
             let line = self.first.line(address);
             let last = self.first.line(address.saturating_add(size.max(1) - 1));
-            if line == last && self.first.hit(line, now) {
+            let found = if line != last {
+                self.now = now;
+                let found = self.access_lines(line, last);
+                now = self.now;
+                found
+            } else if self.first.hit(line, now) || self.first.search(line, now) {
                 continue;
-            }
-            self.now = now;
-            let found = self.miss(is_load, line, last);
-            now = self.now;
+            } else {
+                self.access_second(line, now)
+            };
             if found > Found::First {
+                self.count_miss(is_load, found);
                 missed(known_by, found);
             }
         }
@@ -138,21 +143,20 @@ impl Cache {
         self.statistics.stores += all - loads;
     }
 
-    /// A reference that touches several lines, or one that is not where it was guessed to be.
-    #[inline(never)]
-    fn miss(&mut self, is_load: bool, line: u64, last: u64) -> Found {
-        let found = if line == last { self.access_line(line) } else { self.access_lines(line, last) };
+    #[inline]
+    fn count_miss(&mut self, is_load: bool, found: Found) {
         let s = &mut self.statistics;
         let (first, second) = if is_load {
             (&mut s.first_load_misses, &mut s.second_load_misses)
         } else {
             (&mut s.first_store_misses, &mut s.second_store_misses)
         };
-        *first += u64::from(found > Found::First);
+        *first += 1;
         *second += u64::from(found == Found::Memory);
-        found
     }
 
+    /// A reference that touches several lines.
+    #[inline(never)]
     fn access_lines(&mut self, line: u64, last: u64) -> Found {
         let last = last.min(line.saturating_add(MOST_LINES));
         (line..=last).map(|line| self.access_line(line)).max().unwrap_or(Found::First)
@@ -160,13 +164,13 @@ impl Cache {
 
     fn access_line(&mut self, line: u64) -> Found {
         self.now += 1;
-        if self.first.touch(line, self.now) { Found::First } else { self.access_second(line) }
+        if self.first.touch(line, self.now) { Found::First } else { self.access_second(line, self.now) }
     }
 
     /// A line of the first level that was not there.
-    fn access_second(&mut self, line: u64) -> Found {
+    fn access_second(&mut self, line: u64, now: u64) -> Found {
         let line = self.second.line(self.first.address(line));
-        if self.second.touch(line, self.now) {
+        if self.second.touch(line, now) {
             return Found::Second;
         }
         self.statistics.first_touches += u64::from(self.seen.is_new(line));

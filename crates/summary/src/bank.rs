@@ -38,7 +38,9 @@ struct Misses {
     cache: Cache,
     first: Option<Growing<u64>>,
     second: Option<Growing<u64>>,
-    /// Of a batch, what missed the first level and what missed both.
+    /// Of a batch, the values that missed the first level.
+    missed: Vec<u64>,
+    /// Keys for the trees, over what missed the first level and over what missed both.
     values: [Entries<u64>; 2],
     /// Values that miss the first level again and again; what misses both is rare.
     rows: Rows,
@@ -46,19 +48,21 @@ struct Misses {
 
 impl Misses {
     fn take(&mut self, accesses: &Accesses, weight: u64) {
-        let (rows, [first, second]) = (&mut self.rows, &mut self.values);
-        rows.may_give(GIFTS);
+        let (rows, missed, [first, second]) = (&mut self.rows, &mut self.missed, &mut self.values);
+        missed.clear();
         accesses.play(&mut self.cache, |value, found| {
-            if rows.is_empty() {
-                first.push(value, 1, weight);
-            } else {
-                first.come(1);
-                rows.add(0, value, 1, |_, value, times| first.tell(value, times));
-            }
+            missed.push(value);
             if found == Found::Memory {
                 second.push(value, 1, weight);
             }
         });
+        if rows.is_empty() {
+            first.extend(missed.iter().copied(), weight);
+        } else {
+            first.come(missed.len());
+            rows.may_give(GIFTS);
+            rows.add_all(0, missed, |value| value, |_, value, times| first.tell(value, times));
+        }
         self.grow();
     }
 
@@ -121,7 +125,8 @@ impl Bank {
         if first.is_some() || second.is_some() {
             let rows = if first.is_some() { shares.miss_rows } else { 0 };
             let (cache, rows) = (Cache::new(&config.cache), Rows::new(rows / Rows::BYTES));
-            bank.misses = Some(Misses { cache, first, second, values: Default::default(), rows });
+            bank.misses =
+                Some(Misses { cache, first, second, missed: Vec::new(), values: Default::default(), rows });
         }
         Ok(bank)
     }
@@ -146,6 +151,7 @@ impl Bank {
         let misses = self.misses.as_ref().map_or(0, |misses| {
             let trees = misses.first.iter().chain(&misses.second).map(|growing| growing.tree.memory_bytes());
             let values: usize = misses.values.iter().map(|values| values.list.capacity() * 16).sum();
+            let values = values + misses.missed.capacity() * 8;
             misses.cache.memory_bytes() + misses.rows.memory_bytes() + values + trees.sum::<usize>()
         });
         one + two + misses

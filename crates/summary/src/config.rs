@@ -90,7 +90,7 @@ impl Config {
         let cache = if has_cache { sonde_cache::Cache::bytes(&self.cache) } else { 0 };
         let trees: usize = self.what.kinds().iter().map(|kind| kind.domains().len()).sum();
         // Passes that wait; columns under way; a batch; misses; the places.
-        let fixed = cache + Passes::FULL + BATCH * 40 + Batch::BYTES + BATCH * 32 + (128 << 10);
+        let fixed = cache + Passes::FULL + BATCH * 40 + Batch::BYTES + BATCH * 48 + (128 << 10);
         let queued = if self.consumers > 1 { (1 + UNDER_WAY) * Batch::BYTES } else { 0 };
         let least = fixed + (trees * LEAST_TREE * 8 / 5).max(queued * 16);
         if self.max_memory < least {
