@@ -8,6 +8,7 @@ mod consumer;
 mod contenders;
 mod counts;
 mod cpu_time;
+mod exhaustive;
 mod floors;
 mod host;
 mod measure;
@@ -74,6 +75,10 @@ enum Command {
     ///
     /// Example: sonde-bench overhead gzip python --column default -o -
     Overhead(overhead::Overhead),
+    /// Measure what exhaustive runs with every tree and calls cost, with one consumer and with two
+    ///
+    /// Example: sonde-bench exhaustive gzip --rounds 3
+    Exhaustive(exhaustive::Exhaustive),
     /// Compare the counts of the exhaustive mode with valgrind's
     ///
     /// Example: sonde-bench counts gzip flags -o -
@@ -112,6 +117,7 @@ fn run(command: Command) -> Result<bool> {
         Command::Stress(stress) => return stress.run(),
         Command::Summarize(summarize) => summarize.run()?,
         Command::Overhead(overhead) => overhead.run()?,
+        Command::Exhaustive(exhaustive) => exhaustive.run()?,
         Command::Counts(counts) => counts.run()?,
         Command::Inputs { folder, scale } => {
             workloads::inputs::make(&workloads::folder(&folder, scale), scale)?

@@ -41,7 +41,7 @@ pub struct Summarize {
 }
 
 /// Every tree and the calls, which is what a profile of ranges is made of.
-const RANGES: &str = "code,loads,stores,load-values,dl1-miss-values,dl2-miss-values,narrow,zero-loads,edges,\
+pub const RANGES: &str = "code,loads,stores,load-values,dl1-miss-values,dl2-miss-values,narrow,zero-loads,edges,\
                       code-data,calls";
 const SETS: [&str; 17] = [
     "code",
