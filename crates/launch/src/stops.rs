@@ -382,6 +382,7 @@ impl Stops {
                     thread.unfinished = Unfinished::find(pid, tid).filter(|call| call.prepare(tid));
                     if thread.unfinished.is_some() {
                         let _ = ptrace(libc::PTRACE_SYSCALL, tid, 0, 0);
+                        thread.meet();
                         self.sooner(tid);
                         return None;
                     }
@@ -461,15 +462,16 @@ impl Stops {
         };
         let lives = |tid: i32| self.threads.get(&tid).is_some_and(|thread| thread.pid == pid);
         let site = Site { pid, tid, memory, seccomp: *seccomp, control: shared.control(), lives: &lives };
-        if site.begin() == Begun::NotThere {
-            self.sooner(tid);
+        match site.begin() {
+            Begun::NotThere => self.sooner(tid),
+            Begun::Settled => self.threads.get_mut(&tid).into_iter().for_each(Covered::meet),
         }
     }
 
-    /// The thread was in a system call or in our own code: it is asked again earlier.
+    /// The thread was in a system call or in our own code: it is asked again earlier, mostly.
     fn sooner(&mut self, tid: i32) {
         if let Some(thread) = self.threads.get_mut(&tid) {
-            thread.due_ns = thread.due_ns.saturating_sub(self.gaps.period() / 2);
+            thread.miss(self.gaps.period());
         }
         self.next_look = self.next_look.min(Instant::now() + self.lateness());
     }

@@ -13,9 +13,18 @@ pub struct Covered {
     pub signalled_ns: u64,
     /// Signals that came while it was due.
     pub spared: u8,
+    /// Stops in a row that found it in a system call which then begins anew.
+    missed: u32,
     /// What it still has to do of a system call that a stop cut short.
     pub unfinished: Option<Unfinished>,
 }
+
+/// After so many stops in system calls in a row, a thread gets ever more time: some calls begin anew when they are
+/// interrupted (fallocate on tmpfs, on older kernels), and must come to their end all the same.
+const MOST_MISSED: u32 = 4;
+
+/// Longer than 256 periods it never gets: what it does then would not be seen.
+const MOST_DOUBLED: u32 = 8;
 
 /// CPU time in which a thread that goes on with a signal is through with the beginning of its handler.
 const HANDLER_NS: u64 = 20_000;
@@ -25,12 +34,50 @@ pub const MOST_SPARED: u8 = 8;
 impl Covered {
     /// A thread that is due when it has used so much CPU time.
     pub fn new(pid: i32, cpu: File, due_ns: u64) -> Covered {
-        Covered { pid, cpu, due_ns, asked: false, signalled_ns: 0, spared: 0, unfinished: None }
+        Covered { pid, cpu, due_ns, asked: false, signalled_ns: 0, spared: 0, missed: 0, unfinished: None }
+    }
+
+    /// It was in a system call, or in code of ours: it is due again earlier, but later if that is so again and again.
+    pub fn miss(&mut self, period_ns: u64) {
+        self.missed += 1;
+        match self.missed.checked_sub(MOST_MISSED) {
+            None => self.due_ns = self.due_ns.saturating_sub(period_ns / 2),
+            Some(more) => self.due_ns = self.due_ns.saturating_add(period_ns << more.min(MOST_DOUBLED)),
+        }
+    }
+
+    /// It stood where a burst can begin.
+    pub fn meet(&mut self) {
+        self.missed = 0;
     }
 
     /// Whether it has just gone on with a signal: it would stop at the beginning of the handler, and handlers would seem to
     /// take more time than they do.
     pub fn is_to_be_spared(&self, cpu: u64) -> bool {
         self.spared < MOST_SPARED && cpu < self.signalled_ns.saturating_add(HANDLER_NS)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_that_begins_anew_gets_time_to_end() {
+        let mut thread = Covered::new(1, File::open("/dev/null").unwrap(), 0);
+        let (period, needs) = (20_000_000, 1_000_000_000);
+        let mut stops = 0;
+        // Each time it uses what it is given, and is asked for the next time as usual.
+        while thread.due_ns < needs {
+            thread.due_ns = period;
+            thread.miss(period);
+            stops += 1;
+            assert!(stops < 20, "{}", thread.due_ns);
+        }
+        assert!(stops > MOST_MISSED);
+        thread.meet();
+        thread.due_ns = period;
+        thread.miss(period);
+        assert_eq!(thread.due_ns, period / 2);
     }
 }
