@@ -360,7 +360,8 @@ impl Stops {
 
     fn stopped(&mut self, pid: i32, tid: i32, status: i32, shared: &Find<'_>) -> Option<News> {
         let (event, signal) = (status >> 16, libc::WSTOPSIG(status));
-        if self.is_finishing(tid, event == 0 && signal == CALL_STOP) {
+        let at_call = event == 0 && signal == CALL_STOP;
+        if self.threads.get_mut(&tid).is_some_and(|thread| thread.is_finishing(tid, at_call)) {
             return None;
         }
         if event == EVENT_STOP && signal != libc::SIGTRAP {
@@ -399,23 +400,6 @@ impl Stops {
         let deliver = if event == 0 { signal } else { 0 };
         let _ = ptrace(libc::PTRACE_CONT, tid, 0, deliver as usize);
         None
-    }
-
-    /// A thread that makes the rest of a call has entered or left it, and goes on with that; or it is at the end, which
-    /// whatever else it reports is, too.
-    fn is_finishing(&mut self, tid: i32, at_call: bool) -> bool {
-        let Some(thread) = self.threads.get_mut(&tid) else { return false };
-        let Some(call) = &mut thread.unfinished else { return false };
-        let more = at_call && call.step(tid);
-        if !more {
-            call.end(tid);
-            thread.unfinished = None;
-        }
-        if at_call {
-            let on = if more { libc::PTRACE_SYSCALL } else { libc::PTRACE_CONT };
-            let _ = ptrace(on, tid, 0, 0);
-        }
-        at_call
     }
 
     /// The kernel forgets a request to stop when another report (of a fork, say) comes first: it has to be made again, or

@@ -1,6 +1,7 @@
 //! What is known of a thread that is stopped for bursts.
 
 use super::unfinished::Unfinished;
+use crate::begin::ptrace;
 use std::fs::File;
 
 /// A thread under our control.
@@ -49,6 +50,22 @@ impl Covered {
     /// It stood where a burst can begin.
     pub fn meet(&mut self) {
         self.missed = 0;
+    }
+
+    /// Where it makes the rest of a call: it has entered or left that, and goes on; or it is at the end, which whatever else
+    /// it reports is, too.
+    pub fn is_finishing(&mut self, tid: i32, at_call: bool) -> bool {
+        let Some(call) = &mut self.unfinished else { return false };
+        let more = at_call && call.step(tid);
+        if !more {
+            call.end(tid);
+            self.unfinished = None;
+        }
+        if at_call {
+            let on = if more { libc::PTRACE_SYSCALL } else { libc::PTRACE_CONT };
+            let _ = ptrace(on, tid, 0, 0);
+        }
+        at_call
     }
 
     /// Whether it has just gone on with a signal: it would stop at the beginning of the handler, and handlers would seem to
