@@ -34,6 +34,23 @@ pub fn parse_part(text: &str) -> Result<f64, String> {
     if zero { Ok(0.0) } else { parse_share(text) }
 }
 
+/// Reads a limit on a cost in percent, `4%` or `4`, which can be more than everything; `0` and `off` are no limit, given as
+/// 0. A bare `0.04` can be meant either way.
+pub fn parse_limit(text: &str) -> Result<f64, String> {
+    let text = text.trim();
+    let digits = text.strip_suffix('%').map_or(text, str::trim_end);
+    let expected = || "expected a percentage such as 4%, or off".to_string();
+    let percent = if text == "off" { 0.0 } else { digits.parse::<f64>().map_err(|_| expected())? };
+    match percent {
+        0.0 => Ok(0.0),
+        bare if bare > 0.0 && bare < 1.0 && digits.len() == text.len() => {
+            Err(format!("write {bare}% or {}%", bare * 100.0))
+        }
+        percent if (0.01..=1000.0).contains(&percent) => Ok(percent / 100.0),
+        _ => Err("a limit must be at least 0.01% and at most 1000%, or off".into()),
+    }
+}
+
 /// Reads a time: `10ms`, `500us`, `1s`, `1.5 ms`. At least 100 us, at most an hour.
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
     let expected = || "expected a time such as 10ms, 500us or 1s".to_string();

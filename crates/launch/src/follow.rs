@@ -118,7 +118,8 @@ impl Session {
     }
 
     fn end_part(&mut self, pid: i32, exit: Option<Exit>, cpu: Duration, clerk: &Clerk<'_>) {
-        if self.children.remove(&pid).is_some() {
+        if let Some(shared) = self.children.remove(&pid) {
+            self.gone.add(shared.control());
             let clock = self.clock;
             clerk.order(move |desk| desk.end_part(pid, exit, cpu, &clock));
         }

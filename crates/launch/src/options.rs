@@ -71,6 +71,8 @@ pub struct Options {
     pub max_memory: u64,
     /// Seed of the random gaps.
     pub seed: u64,
+    /// The share of the program's own CPU time that profiling may cost, all in all; bursts get rarer where it costs more.
+    pub max_overhead: Option<f64>,
     /// Whether child processes are recorded too; needs the stops trigger.
     pub follow: bool,
     /// Most child processes that are recorded at a time. Each has a probe with its own memory.
@@ -80,6 +82,9 @@ pub struct Options {
 /// Default CPU time between bursts: what it costs grows with their number, and the error of a share falls with its square
 /// root only (bench/results/overhead.md).
 pub const DEFAULT_PERIOD: Duration = Duration::from_millis(20);
+
+/// Default share of the program's CPU time that profiling may cost (bench/results/overhead.md).
+pub const DEFAULT_MAX_OVERHEAD: f64 = 0.03;
 
 /// Default limit on the memory of the probe.
 pub const DEFAULT_MEMORY: u64 = 256 << 20;
@@ -99,6 +104,7 @@ impl Default for Options {
             random_gap: 500,
             max_memory: DEFAULT_MEMORY,
             seed: 1,
+            max_overhead: None,
             follow: false,
             most_processes: MOST_PROCESSES,
         }

@@ -2,11 +2,13 @@
 
 use crate::children::{self, Children, Ended};
 use crate::follow::{Followed, Parts};
+use crate::govern::Governed;
 use crate::reading::{Clerk, Desk};
 use crate::session::Session;
 use crate::signals::{self, Waiting};
 use crate::stops::{News, Stops};
 use crate::study::Spent;
+use crate::watch;
 use sonde_event::maps::{Mapping, Mappings};
 use sonde_event::{Decoder, Lost, Reader, StreamError};
 use sonde_wire::Counter;
@@ -104,6 +106,10 @@ pub struct Served {
     pub decoder: Decoder,
     /// What became of the processes that were followed; their parts went to [`Outlets::parts`].
     pub followed: Followed,
+    /// How often bursts came, where a limit on what they cost decided that.
+    pub governed: Option<Governed>,
+    /// CPU time that Sonde had used when the program ended.
+    pub sonde_cpu: Duration,
 }
 
 /// Sees what the probe wrote before anybody makes sense of it: a trace file is one.
@@ -150,13 +156,15 @@ impl Session {
             (exit.expect("only a panic ends the reader before the program"), desk)
         });
         drop(waiting);
+        let sonde_cpu = watch::own_cpu_time();
+        let governed = self.end_governing();
         desk.read_rest();
         self.leave_children(&mut desk);
         let threads = self.threads.as_ref().map_or(0, |t| t.uncovered);
         let uncovered = threads + self.stops.as_ref().map_or(0, |s| s.uncovered);
         let spent = Spent { cpu: self.cpu, system: self.system, children: self.children(), uncovered };
         let (totals, decoder) = desk.study.conclude(&self.clock, spent);
-        Served { exit, totals, decoder, followed: self.followed }
+        Served { exit, totals, decoder, followed: self.followed, governed, sonde_cpu }
     }
 
     /// Triggers, and does what has to be done for the program, until it ends. None if the reader does before.
@@ -168,6 +176,7 @@ impl Session {
         tick: &mut dyn FnMut(&mut Session),
     ) -> Option<Exit> {
         let mut next_tick = Instant::now() + TICK;
+        let mut next_decision = Instant::now();
         while !is_over() {
             let again = match self.poll(clerk) {
                 Poll::Running => false,
@@ -185,6 +194,10 @@ impl Session {
             let ready = self.shared.control().ready.load(Acquire) != 0;
             if let Some(threads) = self.threads.as_mut().filter(|_| ready) {
                 threads.scan(now);
+            }
+            if now >= next_decision {
+                self.govern();
+                next_decision = now + self.time_between_decisions();
             }
             if now >= next_tick {
                 tick(self);

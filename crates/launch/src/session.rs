@@ -3,6 +3,8 @@
 use crate::error::LaunchError;
 use crate::fewer_checks::{self, FewerChecks};
 use crate::follow::Followed;
+use crate::govern::Governor;
+use crate::governing::{self, Gone};
 use crate::options::{Loader, Options, Policy, Trigger};
 use crate::perf;
 use crate::place;
@@ -61,6 +63,9 @@ pub struct Session {
     /// CPU time that they had used when they last replaced themselves.
     pub(crate) cpu_before_exec: HashMap<i32, Duration>,
     pub(crate) followed: Followed,
+    pub(crate) governor: Option<Governor>,
+    /// What the probes of processes that are gone had counted.
+    pub(crate) gone: Gone,
     setup: Setup,
     _signals: Signals,
 }
@@ -173,6 +178,8 @@ impl Session {
             recorded: HashSet::new(),
             cpu_before_exec: HashMap::new(),
             followed: Followed::default(),
+            governor: governing::governor(&options),
+            gone: Gone::default(),
             setup,
             _signals: signals,
         }
@@ -208,17 +215,28 @@ impl Session {
     }
 
     /// All processes that have a probe: the program, and those that are followed.
-    fn probes(&self) -> impl Iterator<Item = (i32, &SharedMemory)> {
+    pub(crate) fn probes(&self) -> impl Iterator<Item = (i32, &SharedMemory)> {
         let children = self.children.iter().map(|(pid, shared)| (*pid, &**shared));
         std::iter::once((self.pid, &*self.shared)).chain(children)
     }
 
     /// Changes the mean CPU time between bursts, and the checks of the next ones.
     pub fn set_pace(&mut self, period: Duration, checks: u64) {
+        for (_, shared) in self.probes() {
+            shared.control().burst_checks_now.store(checks, Relaxed);
+        }
+        let period = self.governor.as_mut().map_or(period, |governor| {
+            governor.ask_for(period);
+            governor.period()
+        });
+        self.set_period(period);
+    }
+
+    /// Changes the mean CPU time between bursts.
+    pub(crate) fn set_period(&mut self, period: Duration) {
         let period_ns = period.as_nanos() as u64;
         for (_, shared) in self.probes() {
             shared.control().period_now.store(period_ns, Relaxed);
-            shared.control().burst_checks_now.store(checks, Relaxed);
         }
         if let Some(threads) = &mut self.threads {
             threads.set_period(period_ns);

@@ -30,6 +30,8 @@ pub struct Threads {
     known: HashMap<i32, Option<Event>>,
     next_scan: Instant,
     next_change: Instant,
+    /// Whether another period was asked for than the events have.
+    changed: bool,
     interval: Duration,
     /// Threads that could not be covered.
     pub uncovered: u64,
@@ -53,6 +55,7 @@ impl Threads {
             known: HashMap::new(),
             next_scan: Instant::now(),
             next_change: Instant::now(),
+            changed: false,
             interval: FASTEST,
             uncovered: 0,
             children: Lookout::default(),
@@ -126,9 +129,10 @@ impl Threads {
     }
 
     fn vary(&mut self) {
-        if self.kind != Kind::Perf || !self.varies {
+        if self.kind != Kind::Perf || !(self.varies || self.changed) {
             return;
         }
+        self.changed = false;
         let known = std::mem::take(&mut self.known);
         for event in known.values().flatten() {
             let gap = self.gaps.next();
@@ -137,9 +141,10 @@ impl Threads {
         self.known = known;
     }
 
-    /// Changes the mean period.
+    /// Changes the mean period, with the next change that is due: at once, periods longer than the time between two calls
+    /// would never come to their end.
     pub fn set_period(&mut self, period_ns: u64) {
         self.gaps.set_period(period_ns);
-        self.vary();
+        self.changed = true;
     }
 }

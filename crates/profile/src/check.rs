@@ -71,6 +71,9 @@ fn check_run(index: usize, run: &Run) -> Result<(), Invalid> {
     let share = |x: f64| (0.0..=1.0).contains(&x);
     ensure(share(run.random_gap), part, "the random part of its period is no share")?;
     ensure(run.rate.is_none_or(share), part, "its rate is no share")?;
+    let limited = run.max_overhead.is_none_or(|limit| limit.is_finite() && limit > 0.0);
+    ensure(limited, part, "the limit on what it may cost is no share")?;
+    ensure(run.mean_period_ns.is_none_or(|ns| ns > 0), part, "its mean period is nothing")?;
     let line = &run.timeline;
     ensure(line.interval_ns > 0, part, "the intervals of its time line have no length")?;
     ensure(line.intervals.len() <= Timeline::MOST, part, "its time line is too long")?;

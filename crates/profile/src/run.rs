@@ -48,6 +48,12 @@ pub struct Run {
     pub gap_checks: u64,
     /// Share of the CPU time that was to be spent in bursts, where one was asked for.
     pub rate: Option<f64>,
+    /// What profiling was allowed to cost, as a share of the program's own CPU time, where that was limited.
+    pub max_overhead: Option<f64>,
+    /// Mean CPU time between bursts, as it was decided to keep within that.
+    pub mean_period_ns: Option<u64>,
+    /// Bursts that `period_ns` asks for beyond those.
+    pub bursts_left_out: u64,
     /// Share by which the period varied at random.
     pub random_gap: f64,
     /// Seed of the random gaps.

@@ -10,6 +10,7 @@ use sonde_profile::{Ending, Profile, Run};
 use sonde_report::{About, Options, Section, Style, Subject};
 use sonde_symbol::Symbols;
 
+use crate::commands::run::price::{self, Price};
 use crate::commands::run::{advice, due, loss_in_words, too_few};
 use crate::mistaken;
 use crate::outcome::CannotWrite;
@@ -201,7 +202,8 @@ fn about(run: &Run) -> About {
     facts.push(("overhead".into(), overhead(run)));
     let user = Duration::from_nanos(run.cpu_ns - run.system_ns.unwrap_or(0).min(run.cpu_ns));
     if run.period_ns > 0 && run.burst_checks > 0 && run.rate.is_none() {
-        let due = due(user, Duration::from_nanos(run.period_ns));
+        facts.extend(made_rarer(run).map(|rarer| ("bursts".into(), rarer)));
+        let due = due(user, Duration::from_nanos(run.mean_period_ns.unwrap_or(run.period_ns)));
         facts.extend(too_few(run.bursts, due, run.trigger.as_deref()).map(|few| ("bursts".into(), few)));
     }
     let dropped = run.losses.iter().filter(|(name, _)| name.starts_with("skipped")).map(|(_, n)| *n).sum();
@@ -234,6 +236,17 @@ fn no_burst(run: &Run, dropped: u64) -> Option<String> {
     })
 }
 
+/// What was done to keep within a limit.
+fn made_rarer(run: &Run) -> Option<String> {
+    let price = Price {
+        limit: run.max_overhead?,
+        period: Duration::from_nanos(run.period_ns),
+        mean: Duration::from_nanos(run.mean_period_ns?),
+        left_out: run.bursts_left_out,
+    };
+    price.in_words()
+}
+
 /// What recording cost.
 fn overhead(run: &Run) -> String {
     let seconds = |ns: u64| ns as f64 / 1e9;
@@ -244,7 +257,11 @@ fn overhead(run: &Run) -> String {
         format!("{:.2} % of the CPU time in bursts", share * 100.0)
     };
     let own = run.sonde_ns.map(|ns| format!("; Sonde itself used {:.2} s of CPU time", seconds(ns)));
-    bursts + &own.unwrap_or_default()
+    let in_all = run.sonde_ns.filter(|_| run.policy == "bursts").map(|sonde_ns| {
+        let by_itself = run.cpu_ns.saturating_sub(run.burst_ns).max(1_000_000);
+        format!("; {}", price::in_all((sonde_ns.saturating_add(run.burst_ns)) as f64 / by_itself as f64))
+    });
+    bursts + &own.unwrap_or_default() + &in_all.unwrap_or_default()
 }
 
 fn ending(ending: Ending) -> String {

@@ -8,6 +8,7 @@ mod facts;
 mod hot;
 mod kept;
 mod pace;
+pub mod price;
 mod processes;
 mod progress;
 mod report;
@@ -148,7 +149,8 @@ fn pacer(recording: &Recording, options: &Options) -> Option<Pace> {
 }
 
 fn adapt(session: &mut Session, pace: Option<&mut Pace>) {
-    let Some(pace) = pace else { return };
+    // A rate that costs more than is allowed must not be reached by longer bursts.
+    let Some(pace) = pace.filter(|_| !session.is_held_back()) else { return };
     let measured = Measured {
         cpu: session.cpu_time().as_secs_f64(),
         in_bursts: session.counter(Counter::BurstCpuNs) as f64 / 1e9,
@@ -197,7 +199,9 @@ fn conclude(
         has_data: found.has_data(),
         when: options.policy,
         rate: args.recording.rate,
+        governed: served.governed,
         sonde_cpu: sonde_launch::own_cpu_time(),
+        sonde_cpu_before: served.sonde_cpu,
         output: args.output.as_ref().map(|path| path.display().to_string()),
     };
     Facts::new(known, &served.totals)

@@ -174,6 +174,15 @@ pub struct Run {
     /// CPU time of Sonde itself, in nanoseconds; absent where it was not measured.
     #[prost(uint64, optional, tag = "31")]
     pub sonde_ns: ::core::option::Option<u64>,
+    /// What profiling was allowed to cost, as a share of the program's own CPU time; absent where it was not limited.
+    #[prost(double, optional, tag = "32")]
+    pub max_overhead: ::core::option::Option<f64>,
+    /// Mean CPU time between bursts in nanoseconds, as it was decided to keep within that; absent where it was not limited.
+    #[prost(uint64, optional, tag = "33")]
+    pub mean_period_ns: ::core::option::Option<u64>,
+    /// Bursts that period_ns asks for beyond those of mean_period_ns.
+    #[prost(uint64, tag = "34")]
+    pub bursts_left_out: u64,
     /// How the program ended; neither if that is not known.
     #[prost(oneof = "run::End", tags = "19, 20")]
     pub end: ::core::option::Option<run::End>,

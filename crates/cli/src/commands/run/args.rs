@@ -8,17 +8,18 @@ use anyhow::{Result, bail};
 use clap::ValueEnum;
 use sonde_analysis::{Config, ValueMethod, Wanted};
 use sonde_event::Detail;
-use sonde_launch::{DEFAULT_PERIOD, Loader, Options, Policy, Scheme, Trigger};
+use sonde_launch::{DEFAULT_MAX_OVERHEAD, DEFAULT_PERIOD, Loader, Options, Policy, Scheme, Trigger};
 use sonde_summary::{BurstTime, Kind, What};
 use sonde_values::slots::SlotConfig;
 
 use crate::file_name;
-use crate::quantity::{parse_duration, parse_part, parse_rate, parse_share, parse_size};
+use crate::quantity::{parse_duration, parse_limit, parse_part, parse_rate, parse_share, parse_size};
 
 const EXAMPLES: &str = "\
 Examples:
   sonde run -- gzip -9 FILE                     hot code and data of a program, at a few percent of overhead
   sonde run --rate 1% -- python3 script.py      spend 1 % of the CPU time on recording, whatever the program does
+  sonde run --max-overhead 1% -- PROG           bursts as rare as it takes to cost 1 % in all, Sonde's own time included
   sonde run --trigger timer -- PROG             where perf events are forbidden (auto finds out by itself)
   sonde run --follow -- make                    child processes too
   sonde run --policy always -- PROG             record everything, from the first instruction to the last
@@ -71,6 +72,11 @@ pub struct Args {
         long, conflicts_with_all = ["output", "what", "no_ranges", "follow", "live_masks"], help_heading = "Report"
     )]
     pub discard: bool,
+
+    /// What profiling may cost in all, Sonde's own CPU time included, as a share of the program's; bursts get rarer where
+    /// they cost more. 0 or off for no limit [default: 3%; off with --period or --rate]
+    #[arg(long, value_name = "PERCENT", value_parser = parse_limit, help_heading = "Recording")]
+    pub max_overhead: Option<f64>,
 
     /// Record child processes too, and theirs; the report is of all together
     #[arg(long, help_heading = "Recording")]
@@ -349,6 +355,7 @@ impl Args {
             self.summing.check_live_masks()?;
             options.live_masks = true;
         }
+        options.max_overhead = self.limit()?;
         if !self.follow {
             return Ok(options);
         }
@@ -359,6 +366,22 @@ impl Args {
             );
         }
         Ok(Options { follow: true, most_processes: self.most_processes, trigger: Trigger::Stops, ..options })
+    }
+}
+
+impl Args {
+    /// What profiling may cost. Who asks for a period or a rate knows what for: only a limit that is asked for, too, is
+    /// stronger.
+    fn limit(&self) -> Result<Option<f64>> {
+        let Recording { policy, period, rate, .. } = &self.recording;
+        if *policy != PolicyName::Bursts {
+            if self.max_overhead.is_some() {
+                bail!("--max-overhead is for --policy bursts, which can be made rarer");
+            }
+            return Ok(None);
+        }
+        let usual = (period.is_none() && rate.is_none()).then_some(DEFAULT_MAX_OVERHEAD);
+        Ok(self.max_overhead.or(usual).filter(|limit| *limit > 0.0))
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use sonde_event::Counts;
-use sonde_launch::{Counter, Exit, Policy, Program, Setup, Totals, TriggerKind};
+use sonde_launch::{Counter, Exit, Governed, Policy, Program, Setup, Totals, TriggerKind};
 use sonde_report::view::{FunctionView, HotView};
 use sonde_summary::{Missing, Unit};
 use sonde_values::ValueProfile;
@@ -13,6 +13,7 @@ use sonde_values::filter::Recorded;
 
 use super::drops;
 use super::hot::Hot;
+use super::price::Price;
 use super::processes::FollowedFacts;
 use crate::quantity::grouped;
 
@@ -38,6 +39,10 @@ pub struct Facts {
     /// Length of bursts, likewise.
     pub burst_checks: Option<u64>,
     pub rate: Option<f64>,
+    /// What profiling was allowed to cost, and what became of the period.
+    pub max_overhead: Option<f64>,
+    pub mean_period_seconds: Option<f64>,
+    pub bursts_left_out: u64,
     pub checks: Option<Checks>,
     pub record: String,
     pub wall_seconds: f64,
@@ -45,12 +50,16 @@ pub struct Facts {
     pub user_seconds: f64,
     pub system_seconds: f64,
     pub sonde_cpu_seconds: f64,
+    /// Of that, since the program has ended.
+    pub sonde_ending_seconds: f64,
     pub triggers: u64,
     pub bursts: u64,
     pub bursts_due: Option<f64>,
     pub burst_seconds: f64,
     pub share_cpu: f64,
     pub overhead_at_most: Option<f64>,
+    /// All that was spent, over what the program used by itself.
+    pub total_overhead: Option<f64>,
     pub threads: u64,
     pub runs: u64,
     pub blocks: u64,
@@ -247,7 +256,10 @@ pub struct Known<'a> {
     /// When bursts begin.
     pub when: Policy,
     pub rate: Option<f64>,
+    pub governed: Option<Governed>,
     pub sonde_cpu: Duration,
+    /// The part of it up to the end of the program.
+    pub sonde_cpu_before: Duration,
     pub output: Option<String>,
 }
 
@@ -298,6 +310,17 @@ fn not_started(totals: &Totals) -> Option<String> {
 }
 
 impl Facts {
+    /// What was allowed, and what became of bursts because of it.
+    pub fn price(&self) -> Option<Price> {
+        let seconds = |time: Option<f64>| Duration::try_from_secs_f64(time?).ok();
+        Some(Price {
+            limit: self.max_overhead?,
+            period: seconds(self.period_seconds)?,
+            mean: seconds(self.mean_period_seconds)?,
+            left_out: self.bursts_left_out,
+        })
+    }
+
     /// Puts together what is known.
     pub fn new(known: Known<'_>, totals: &Totals) -> Facts {
         let seconds = |counter| totals.counter(counter) as f64 / totals.ticks_per_second.max(1.0);
@@ -316,6 +339,8 @@ impl Facts {
             Policy::Bursts { period, checks } => (Some(period), checks > 0 && known.rate.is_none()),
             _ => (None, false),
         };
+        let mean = known.governed.map(|governed| governed.period).or(period);
+        let spent = burst_seconds + triggers as f64 * SIGNAL_SECONDS + known.sonde_cpu.as_secs_f64();
         Facts {
             format: "sonde-run",
             version: 1,
@@ -336,6 +361,9 @@ impl Facts {
                 Policy::Always => None,
             },
             rate: known.rate,
+            max_overhead: known.governed.map(|governed| governed.limit),
+            mean_period_seconds: mean.map(|period| period.as_secs_f64()),
+            bursts_left_out: known.governed.map_or(0, |governed| governed.left_out),
             checks: known.checks.map(|scheme| Checks::new(scheme, known.setup, totals)),
             record: known.record,
             wall_seconds: totals.wall.as_secs_f64(),
@@ -343,14 +371,17 @@ impl Facts {
             user_seconds: (totals.cpu.saturating_sub(totals.system)).as_secs_f64(),
             system_seconds: totals.system.as_secs_f64(),
             sonde_cpu_seconds: known.sonde_cpu.as_secs_f64(),
+            sonde_ending_seconds: known.sonde_cpu.saturating_sub(known.sonde_cpu_before).as_secs_f64(),
             triggers,
             bursts: totals.counter(Counter::Bursts),
-            bursts_due: period
+            bursts_due: mean
+                .filter(|_| known.rate.is_none())
                 .filter(|_| is_fixed)
                 .map(|period| due(totals.cpu.saturating_sub(totals.system), period)),
             burst_seconds,
             share_cpu: if always { 1.0 } else { share(burst_seconds, cpu) },
             overhead_at_most: bursts.then(|| share(burst_seconds + triggers as f64 * SIGNAL_SECONDS, cpu)),
+            total_overhead: bursts.then(|| spent / (cpu - burst_seconds).max(1e-3)),
             threads: totals.counter(Counter::Threads),
             runs: counts.runs,
             blocks: counts.blocks,

@@ -80,6 +80,7 @@ fn describe(taken: &Taken<'_>, served: &Served, mut line: Line) -> Run {
         Policy::Counter { gap, checks } => (Duration::ZERO, checks, gap),
     };
     let bursts = totals.counter(Counter::Bursts);
+    let governed = served.governed;
     line.note(nanoseconds(totals.wall), totals.cpu, bursts);
     let mut run = Run {
         recorder: env!("CARGO_PKG_VERSION").into(),
@@ -93,6 +94,9 @@ fn describe(taken: &Taken<'_>, served: &Served, mut line: Line) -> Run {
         burst_checks,
         gap_checks,
         rate: taken.recording.rate,
+        max_overhead: governed.map(|governed| governed.limit),
+        mean_period_ns: governed.map(|governed| nanoseconds(governed.period)),
+        bursts_left_out: governed.map_or(0, |governed| governed.left_out),
         random_gap: taken.recording.random_gap,
         seed: taken.recording.seed,
         started_ms: taken.started.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64),

@@ -8,6 +8,7 @@ use sonde_summary::Unit;
 
 use super::drops;
 use super::facts::{Checks, Facts, HowEnded, LiveMasks, Stretch, too_few};
+use super::price;
 use crate::quantity::{count, grouped, percent, size};
 
 /// Writes the report.
@@ -32,6 +33,9 @@ pub fn write(
     tell("overhead", &overhead(facts))?;
     if !facts.discarded {
         tell("events", &events(facts))?;
+    }
+    if let Some(rarer) = facts.price().and_then(|price| price.in_words()) {
+        tell("bursts", &rarer)?;
     }
     if let Some(few) = facts.bursts_due.and_then(|due| too_few(facts.bursts, due, facts.trigger)) {
         tell("bursts", &few)?;
@@ -197,8 +201,9 @@ fn overhead(facts: &Facts) -> String {
     let Some(at_most) = facts.overhead_at_most else {
         return format!("not known without a native run; {translating}; {own}");
     };
+    let in_all = facts.total_overhead.map_or_else(String::new, |share| format!("; {}", price::in_all(share)));
     format!(
-        "at most {} of the CPU time: {:.1} ms in bursts, {}; {translating}; {own}",
+        "at most {} of the CPU time: {:.1} ms in bursts, {}; {translating}; {own}{in_all}",
         rounded(at_most),
         facts.burst_seconds * 1e3,
         count(facts.triggers, "trigger", "triggers"),
