@@ -146,9 +146,9 @@ pub fn report(subject: &Subject<'_>, symbols: &mut Symbols, options: &Options) -
 }
 
 /// The hot ranges of one tree, which need not be one of the subject's.
-pub fn hot(subject: &Subject<'_>, tree: &Ranges, symbols: &mut Symbols, options: &Options) -> RangesView {
+pub fn hot(subject: &Subject<'_>, tree: &Ranges, symbols: &mut Symbols, options: &Options) -> Vec<HotView> {
     let mut namer = Namer::new(symbols, subject.regions, subject.blocks);
-    ranges::view(subject, tree, &mut namer, options)
+    ranges::hot(subject, tree, &mut namer, options)
 }
 
 /// The functions that wait for memory or have slow instructions, as far as beginnings of bursts tell; without their lines.

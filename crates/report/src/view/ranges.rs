@@ -116,22 +116,30 @@ pub struct RangesView {
     pub widths: Vec<WidthView>,
 }
 
-/// A tree for people.
-pub fn view(subject: &Subject<'_>, ranges: &Ranges, namer: &mut Namer<'_>, options: &Options) -> RangesView {
+/// The hot ranges of a tree, without what there is to tell of all of it, which takes longer.
+pub fn hot(subject: &Subject<'_>, ranges: &Ranges, namer: &mut Namer<'_>, options: &Options) -> Vec<HotView> {
     match &ranges.tree {
-        Trees::One(tree) => of(subject, ranges, tree, namer, options, |k| vec![k]),
-        Trees::Two(tree) => of(subject, ranges, tree, namer, options, |k| k.to_vec()),
+        Trees::One(tree) => rows(subject, ranges, tree, namer, options, |k| vec![k]),
+        Trees::Two(tree) => rows(subject, ranges, tree, namer, options, |k| k.to_vec()),
     }
 }
 
-fn of<K: Key>(
+/// A tree for people.
+pub fn view(subject: &Subject<'_>, ranges: &Ranges, namer: &mut Namer<'_>, options: &Options) -> RangesView {
+    match &ranges.tree {
+        Trees::One(tree) => of(ranges, tree, hot(subject, ranges, namer, options), options),
+        Trees::Two(tree) => of(ranges, tree, hot(subject, ranges, namer, options), options),
+    }
+}
+
+fn rows<K: Key>(
     subject: &Subject<'_>,
     ranges: &Ranges,
     tree: &Snapshot<K>,
     namer: &mut Namer<'_>,
     options: &Options,
     keys: impl Fn(K) -> Vec<u64>,
-) -> RangesView {
+) -> Vec<HotView> {
     let mut hot = Vec::new();
     namer.weigh_data(used(subject, ranges));
     let found = tree.hot(options.hot);
@@ -145,6 +153,10 @@ fn of<K: Key>(
         let sides = sides.map(|(domain, (lo, hi))| side(namer, *domain, lo, hi, &within)).collect();
         hot.push(row(subject, ranges.events, tree.events, &found[index], sides));
     }
+    hot
+}
+
+fn of<K: Key>(ranges: &Ranges, tree: &Snapshot<K>, hot: Vec<HotView>, options: &Options) -> RangesView {
     let widths = tree.width_coverage(options.hot).into_iter();
     RangesView {
         kind: ranges.kind.name(),

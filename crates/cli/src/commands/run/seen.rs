@@ -111,7 +111,7 @@ impl Found {
         let Some(summary) = self.summary() else { return (Vec::new(), Vec::new()) };
         let subject = Subject::of(summary, &[], None);
         let shown = Shown { hot: threshold, ..Shown::default() };
-        let mut rows = |tree: &Ranges| sonde_report::hot(&subject, tree, symbols, &shown).hot;
+        let mut rows = |tree: &Ranges| sonde_report::hot(&subject, tree, symbols, &shown);
         let code = summary.of(Kind::Code).map(&mut rows);
         let data = loads_and_stores(summary).map(|tree| rows(&tree));
         (code.unwrap_or_default(), data.unwrap_or_default())
