@@ -22,13 +22,19 @@ struct Odd {
     size: u32,
 }
 
+/// A reference. Its parts side by side: so each is written, and read, in one line of the processor's cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Access {
+    /// Its address, with flags instead of its low bits.
+    word: u64,
+    /// Its value, where flags say that it is known.
+    value: u64,
+}
+
 /// References of a batch; memory is kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Accesses {
-    /// Of each reference its address, with flags instead of its low bits.
-    words: Vec<u64>,
-    /// Of each reference its value, where flags say that it is known.
-    values: Vec<u64>,
+    list: Vec<Access>,
     used: usize,
     odd: Vec<Odd>,
 }
@@ -55,8 +61,13 @@ impl Site {
     }
 }
 
-fn fill(column: &mut [u64], numbers: &[u32], with: u64) {
-    numbers.iter().for_each(|number| column[*number as usize] = with);
+/// The numbers of a column; one alone stands for all.
+#[inline(always)]
+fn scatter(column: &[u64], numbers: &[u32], mut set: impl FnMut(usize, u64)) {
+    match column {
+        [only] => numbers.iter().for_each(|number| set(*number as usize, *only)),
+        _ => numbers.iter().zip(column).for_each(|(number, of)| set(*number as usize, *of)),
+    }
 }
 
 impl Accesses {
@@ -70,7 +81,7 @@ impl Accesses {
 
     /// Bytes used.
     pub fn memory_bytes(&self) -> usize {
-        (self.words.capacity() + self.values.capacity()) * 8 + self.odd.capacity() * size_of::<Odd>()
+        self.list.capacity() * size_of::<Access>() + self.odd.capacity() * size_of::<Odd>()
     }
 
     /// Empties it; its memory stays.
@@ -83,9 +94,8 @@ impl Accesses {
     pub fn more(&mut self, count: usize) -> usize {
         let from = self.used;
         self.used += count;
-        if self.words.len() < self.used {
-            self.words.resize(self.used, NOTHING);
-            self.values.resize(self.used, 0);
+        if self.list.len() < self.used {
+            self.list.resize(self.used, Access { word: NOTHING, value: 0 });
         }
         from
     }
@@ -93,43 +103,40 @@ impl Accesses {
     /// One reference, if it has an address.
     pub fn set(&mut self, index: usize, event: Option<&Event>) {
         let event = event.filter(|event| event.is(Event::ADDRESS));
-        self.words[index] = event.map_or(NOTHING, |event| {
-            self.values[index] = event.value;
+        let word = event.map_or(NOTHING, |event| {
             self.odd.push(Odd { data: event.data, size: event.size });
             (self.odd.len() as u64 - 1) << 3 | ODD | flags(event.flags)
         });
+        self.list[index] = Access { word, value: event.map_or(0, |event| event.value) };
     }
 
     /// The same reference of many passes: of pass `i` at `from + numbers[i]`. One address or value alone stands for all; no
     /// value is none that is known.
     pub fn set_all(&mut self, from: usize, numbers: &[u32], site: Site, data: &[u64], values: &[u64]) {
         let flags = flags(site.flags);
-        let (words, odd) = (&mut self.words[from..], &mut self.odd);
-        match data {
-            [only] => fill(words, numbers, site.word(*only, flags, odd)),
-            _ => {
-                for (number, data) in numbers.iter().zip(data) {
-                    words[*number as usize] = site.word(*data, flags, odd);
-                }
+        let (list, odd) = (&mut self.list[from..], &mut self.odd);
+        if flags & VALUE != 0 && data.len() == numbers.len() && values.len() == numbers.len() {
+            for ((number, data), value) in numbers.iter().zip(data).zip(values) {
+                list[*number as usize] = Access { word: site.word(*data, flags, odd), value: *value };
             }
+            return;
         }
-        let known = &mut self.values[from..];
-        match values {
-            _ if flags & VALUE == 0 => {}
-            [only] => fill(known, numbers, *only),
-            _ => {
-                for (number, value) in numbers.iter().zip(values) {
-                    known[*number as usize] = *value;
-                }
+        match data {
+            [only] => {
+                let word = site.word(*only, flags, odd);
+                numbers.iter().for_each(|number| list[*number as usize].word = word);
             }
+            _ => scatter(data, numbers, |at, data| list[at].word = site.word(data, flags, odd)),
+        }
+        if flags & VALUE != 0 {
+            scatter(values, numbers, |at, value| list[at].value = value);
         }
     }
 
     /// Asks the model for all of them, in their order; tells the known values of loads that missed the first level, and
     /// where they were found.
     pub fn play(&self, cache: &mut Cache, mut missed: impl FnMut(u64, Found)) {
-        let all = self.words[..self.used].iter().zip(&self.values);
-        let references = all.filter_map(|(&word, &value)| {
+        let references = self.list[..self.used].iter().filter_map(|&Access { word, value }| {
             let is_load = word & LOAD != 0;
             let Odd { data, size } = match word & ODD {
                 0 => Odd { data: word, size: 1 },

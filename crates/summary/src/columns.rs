@@ -128,6 +128,12 @@ impl Columns {
         self.fill_sorted(batch, (passes.words(), passes.fs_base()), weights, around);
     }
 
+    /// Adds branches that count as they are.
+    pub fn add_edges(&mut self, batch: &mut Batch, edges: &[[u64; 2]]) {
+        self.keys.begin(1);
+        edges.iter().for_each(|edge| self.keys.add_edge(batch, *edge));
+    }
+
     /// Adds the keys of those that are sorted; where their accesses begin.
     fn fill_sorted(
         &mut self,

@@ -54,7 +54,7 @@ impl BurstTime {
 }
 
 /// Batches outside the queues: the one that is worked on and the one that is being sent. Those in queues are shared.
-const UNDER_WAY: usize = 2;
+pub(crate) const UNDER_WAY: usize = 2;
 /// Least memory of a tree: below, it loses the tables that make it fast.
 const LEAST_TREE: usize = 320 << 10;
 

@@ -5,24 +5,22 @@
 
 use crate::bank::{Bank, Grown};
 use crate::batch::Batch;
-use crate::config::{Config, Shares};
+use crate::config::{Config, Shares, UNDER_WAY};
 use crate::error::SummaryError;
 use crate::kind::Kind;
 use std::sync::Arc;
-use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{Builder, JoinHandle};
 
-/// What the reading of the stream costs with the keys of all kinds, in the terms of [`cost`].
-const READING: u32 = 10;
+/// What the reading of the stream costs with the keys and rows of all kinds, in the terms of [`cost`].
+const READING: u32 = 17;
 
 /// What a tree costs per reference, roughly, in nanoseconds.
 fn cost(kind: Kind) -> u32 {
     match kind {
         // With the cache model.
-        Kind::Dl1MissValues => 12,
-        Kind::CodeData => 8,
-        Kind::LoadAddresses => 5,
-        Kind::LoadValues => 4,
+        Kind::Dl1MissValues => 9,
+        Kind::CodeData | Kind::LoadAddresses => 2,
         _ => 1,
     }
 }
@@ -37,6 +35,9 @@ struct Worker {
 pub(crate) struct Crew {
     own: Bank,
     workers: Vec<Worker>,
+    /// Batches that everybody is done with, to be filled again: there are never more of them than were under way at once.
+    spare: Receiver<Batch>,
+    done: SyncSender<Batch>,
 }
 
 impl Crew {
@@ -44,16 +45,19 @@ impl Crew {
     pub fn new(config: &Config, shares: &Shares) -> Result<Crew, SummaryError> {
         let mut hands = shared_out(config.what.kinds(), config.consumers.max(1)).into_iter();
         let own = Bank::new(&hands.next().unwrap_or_default(), config, shares)?;
+        let (done, spare) = sync_channel(shares.queue + UNDER_WAY);
         let mut workers = Vec::new();
         for kinds in hands.filter(|kinds| !kinds.is_empty()) {
-            workers.push(Worker::start(Bank::new(&kinds, config, shares)?, shares.queue)?);
+            let bank = Bank::new(&kinds, config, shares)?;
+            workers.push(Worker::start(bank, shares.queue, done.clone())?);
         }
-        Ok(Crew { own, workers })
+        Ok(Crew { own, workers, spare, done })
     }
 
     /// One that has nothing to do.
     pub fn idle() -> Crew {
-        Crew { own: Bank::default(), workers: Vec::new() }
+        let (done, spare) = sync_channel(0);
+        Crew { own: Bank::default(), workers: Vec::new(), spare, done }
     }
 
     /// Counts a batch, and empties it.
@@ -62,12 +66,14 @@ impl Crew {
             self.own.take(batch);
             return batch.clear();
         }
-        let shared = Arc::new(std::mem::take(batch));
+        let next = self.spare.try_recv().unwrap_or_default();
+        let shared = Arc::new(std::mem::replace(batch, next));
         for worker in &self.workers {
             // A worker that is gone has panicked, which `finish` passes on.
             let _ = worker.queue.send(Arc::clone(&shared));
         }
         self.own.take(&shared);
+        give_back(shared, &self.done);
     }
 
     /// Bytes of the trees in this thread; those of others are known at the end.
@@ -89,11 +95,23 @@ impl Crew {
     }
 }
 
+/// Whoever is the last to be done with a batch gives it back.
+fn give_back(batch: Arc<Batch>, done: &SyncSender<Batch>) {
+    if let Some(mut batch) = Arc::into_inner(batch) {
+        batch.clear();
+        // There is room, unless nobody wants it any more.
+        let _ = done.try_send(batch);
+    }
+}
+
 impl Worker {
-    fn start(mut bank: Bank, queue: usize) -> Result<Worker, SummaryError> {
+    fn start(mut bank: Bank, queue: usize, done: SyncSender<Batch>) -> Result<Worker, SummaryError> {
         let (queue, batches) = sync_channel::<Arc<Batch>>(queue);
         let work = move || {
-            batches.iter().for_each(|batch| bank.take(&batch));
+            for batch in batches {
+                bank.take(&batch);
+                give_back(batch, &done);
+            }
             bank.finish()
         };
         let thread = Builder::new().name("sonde-summary".into()).spawn(work);

@@ -18,12 +18,14 @@ pub(crate) fn line(data: u64) -> u64 {
 }
 
 /// Most rows of each kind: together two megabytes, about what a second-level cache holds.
-const MOST_ROWS: [(Kind, usize); 5] = [
+const MOST_ROWS: [(Kind, usize); 7] = [
     (Kind::LoadAddresses, 1 << 13),
     (Kind::StoreAddresses, 1 << 12),
     (Kind::LoadValues, 1 << 12),
     (Kind::ZeroLoads, 1 << 11),
     (Kind::CodeData, 1 << 13),
+    (Kind::NarrowPcs, 1 << 8),
+    (Kind::Edges, 1 << 8),
 ];
 /// Rows of each kind that may be given away in a batch: so they add an eighth to its keys at most.
 pub(crate) const GIFTS: usize = BATCH / 8 / ROW;
@@ -49,6 +51,8 @@ impl Keys {
             Kind::StoreAddresses => wants.stores,
             Kind::LoadValues => wants.values,
             Kind::ZeroLoads => wants.zeros,
+            Kind::NarrowPcs => wants.narrow,
+            Kind::Edges => wants.edges,
             _ => wants.code_data,
         };
         let most: usize = MOST_ROWS.iter().filter(|(kind, _)| wanted(*kind)).map(|(_, most)| most).sum();
@@ -89,7 +93,7 @@ impl Keys {
         values: &[u64],
     ) {
         let load = kind.flags & Event::LOAD != 0;
-        let (wants, weight) = (self.wants, self.weight);
+        let wants = self.wants;
         if load && wants.loads {
             self.add_numbers(batch, Kind::LoadAddresses, count, data);
         } else if !load && wants.stores {
@@ -106,7 +110,7 @@ impl Keys {
             let narrow = values.iter().map(|value| u64::from(is_narrow(*value, size))).sum::<u64>();
             let times = if values.len() < count { narrow * count as u64 } else { narrow };
             if times > 0 {
-                batch.of_mut(Kind::NarrowPcs).push(pc, times, weight);
+                self.add_numbers(batch, Kind::NarrowPcs, times as usize, &[pc]);
             }
         }
         let zeros = if load && wants.values { self.add_values(batch, count, values) } else { None };
@@ -149,6 +153,15 @@ impl Keys {
                     |pc, line, times| entries.tell([pc, line * LINE], times),
                 );
             }
+        }
+    }
+
+    /// A branch, from and to.
+    pub fn add_edge(&mut self, batch: &mut Batch, [from, to]: [u64; 2]) {
+        let (entries, rows) = (&mut batch.edges, &mut self.rows[Kind::Edges as usize]);
+        match rows.is_empty() {
+            true => entries.push([from, to], 1, self.weight),
+            false => rows.add(from, to, entries.come(1), |from, to, times| entries.tell([from, to], times)),
         }
     }
 
@@ -223,6 +236,10 @@ impl Keys {
                     Kind::CodeData => {
                         let entries = &mut batch.code_data;
                         rows.empty(at, &mut |pc, line, times| entries.tell([pc, line * LINE], times));
+                    }
+                    Kind::Edges => {
+                        let entries = &mut batch.edges;
+                        rows.empty(at, &mut |from, to, times| entries.tell([from, to], times));
                     }
                     _ => rows.empty(at, &mut |_, number, times| batch.of_mut(kind).tell(number, times)),
                 }

@@ -66,6 +66,6 @@ impl Summaries {
             let delta = self.code.delta(&run, &mut self.places);
             push_edge(&run, delta, &mut self.places, &mut edges, &mut self.missing);
         }
-        edges.iter().for_each(|edge| batch.edges.push(*edge, 1, 1));
+        self.columns.add_edges(batch, &edges);
     }
 }

@@ -24,6 +24,15 @@ struct Tag {
     numbers: u64,
 }
 
+impl Tag {
+    /// Which row they have, of 2^(64 - `shift`).
+    #[inline(always)]
+    fn place(self, shift: u32) -> usize {
+        let mixed = self.numbers ^ self.of.wrapping_mul(GOLDEN).rotate_left(32);
+        (mixed.wrapping_mul(GOLDEN) >> shift) as usize
+    }
+}
+
 /// No numbers: they have fewer bits.
 const FREE: Tag = Tag { of: 0, numbers: u64::MAX };
 
@@ -79,12 +88,6 @@ impl Rows {
         self.rows.len() * Rows::BYTES
     }
 
-    #[inline(always)]
-    fn place(&self, tag: Tag) -> usize {
-        let mixed = tag.numbers ^ tag.of.wrapping_mul(GOLDEN).rotate_left(32);
-        (mixed.wrapping_mul(GOLDEN) >> self.shift) as usize
-    }
-
     /// Counts numbers that belong to `of`; `number` makes them from a column. What has to go to the tree is told to `out`:
     /// what it belongs to, the number, and how often it came.
     #[inline]
@@ -95,40 +98,38 @@ impl Rows {
         number: impl Fn(u64) -> u64,
         mut out: impl FnMut(u64, u64, u64),
     ) {
+        // In locals: a loop that raises bytes would read them again each time.
+        let (rows, shift, gifts) = (&mut self.rows[..], self.shift, &mut self.gifts);
+        let mut raise = |number: u64| {
+            let tag = Tag { of, numbers: number / ROW as u64 };
+            let at = tag.place(shift);
+            let row = &mut rows[at];
+            if row.tag != tag {
+                return miss(row, gifts, tag, number, 1, &mut out);
+            }
+            let count = &mut row.counts[number as usize % ROW];
+            *count = count.wrapping_add(1);
+            if *count == 0 {
+                out(of, number, 1 << u8::BITS);
+            }
+        };
         // Neighbours are often equal, and a count is raised only after it was raised before: two halves in turn wait less.
         let (first, second) = column.split_at(column.len() / 2);
         for (a, b) in first.iter().zip(second) {
-            self.raise(of, number(*a), &mut out);
-            self.raise(of, number(*b), &mut out);
+            raise(number(*a));
+            raise(number(*b));
         }
-        if let Some(last) = second.get(first.len()) {
-            self.raise(of, number(*last), &mut out);
-        }
-    }
-
-    #[inline(always)]
-    fn raise(&mut self, of: u64, number: u64, out: &mut impl FnMut(u64, u64, u64)) {
-        let tag = Tag { of, numbers: number / ROW as u64 };
-        let at = self.place(tag);
-        let row = &mut self.rows[at];
-        if row.tag != tag {
-            return self.miss(at, tag, number, 1, out);
-        }
-        let count = &mut row.counts[number as usize % ROW];
-        *count = count.wrapping_add(1);
-        if *count == 0 {
-            out(of, number, 1 << u8::BITS);
-        }
+        second.get(first.len()).map(|last| number(*last)).into_iter().for_each(raise);
     }
 
     /// Counts a number that came so often.
     pub fn add(&mut self, of: u64, number: u64, times: u64, mut out: impl FnMut(u64, u64, u64)) {
         let tag = Tag { of, numbers: number / ROW as u64 };
-        let at = self.place(tag);
+        let at = tag.place(self.shift);
         let Ok(few) = u8::try_from(times) else { return out(of, number, times) };
         let row = &mut self.rows[at];
         if row.tag != tag {
-            return self.miss(at, tag, number, few, &mut out);
+            return miss(row, &mut self.gifts, tag, number, few, &mut out);
         }
         let count = &mut row.counts[number as usize % ROW];
         match count.checked_add(few) {
@@ -137,34 +138,44 @@ impl Rows {
         }
     }
 
-    /// The row is taken by others.
-    #[cold]
-    #[inline(never)]
-    fn miss(&mut self, at: usize, tag: Tag, number: u64, times: u8, out: &mut impl FnMut(u64, u64, u64)) {
-        let row = &mut self.rows[at];
-        if row.tag != FREE {
-            if row.patience > 0 || self.gifts == 0 {
-                row.patience = row.patience.saturating_sub(1);
-                return out(tag.of, number, times.into());
-            }
-            self.gifts -= 1;
-            self.empty(at, out);
-        }
-        let row = &mut self.rows[at];
-        (row.tag, row.patience) = (tag, PATIENCE);
-        row.counts[number as usize % ROW] = times;
-    }
-
     /// Takes everything out of a row, which is free then.
     pub fn empty(&mut self, at: usize, out: &mut impl FnMut(u64, u64, u64)) {
-        let row = &mut self.rows[at];
-        let tag = std::mem::replace(&mut row.tag, FREE);
+        self.rows[at].empty(out);
+    }
+}
+
+impl Row {
+    fn empty(&mut self, out: &mut impl FnMut(u64, u64, u64)) {
+        let tag = std::mem::replace(&mut self.tag, FREE);
         let first = tag.numbers.wrapping_mul(ROW as u64);
-        let counts = std::mem::replace(&mut row.counts, [0; ROW]);
+        let counts = std::mem::replace(&mut self.counts, [0; ROW]);
         for (number, count) in (0..).zip(counts).filter(|(_, count)| *count > 0) {
             out(tag.of, first + number, count.into());
         }
     }
+}
+
+/// The row is taken by others.
+#[cold]
+#[inline(never)]
+fn miss(
+    row: &mut Row,
+    gifts: &mut usize,
+    tag: Tag,
+    number: u64,
+    times: u8,
+    out: &mut impl FnMut(u64, u64, u64),
+) {
+    if row.tag != FREE {
+        if row.patience > 0 || *gifts == 0 {
+            row.patience = row.patience.saturating_sub(1);
+            return out(tag.of, number, times.into());
+        }
+        *gifts -= 1;
+        row.empty(out);
+    }
+    (row.tag, row.patience) = (tag, PATIENCE);
+    row.counts[number as usize % ROW] = times;
 }
 
 #[cfg(test)]
