@@ -11,6 +11,7 @@ const WAITS: &str = include_str!("programs/waits.c");
 const TWO_LOOPS: &str = include_str!("programs/two_loops.c");
 const ALARM: &str = include_str!("programs/alarm.c");
 const KERNEL: &str = include_str!("programs/kernel.c");
+const SHORT_THREADS: &str = include_str!("programs/short_threads.c");
 const PHASES: &str = include_str!("programs/phases.c");
 
 fn share(report: &Value, function: &str) -> f64 {
@@ -109,6 +110,20 @@ fn phases_have_their_shares_however_the_pace_adapts() {
     let truth: f64 = printed.split_whitespace().next().unwrap().parse().unwrap();
     let seen = share(&report, "memory_phase");
     assert!((seen - truth).abs() < 0.06, "{seen}, not {truth}: {report}");
+}
+
+/// Threads that are gone before a period is over are seen in proportion to their time.
+#[test]
+fn short_threads_have_their_share() {
+    let bench = Bench::new();
+    let program = bench.compile("short_threads", SHORT_THREADS, &["-O1", "-g", "-pthread"]);
+    // Some 4 ms each, and no gap of one that runs on is shorter than 10 ms.
+    let (done, report) = bench.report(&["--period", "20ms"], &[program.to_str().unwrap(), "400", "2000000"]);
+    let truth: f64 = done.text().split_whitespace().next().unwrap().parse().unwrap();
+    let n = report["bursts"].as_f64().unwrap();
+    assert!(n > 50.0, "{report}");
+    let seen = share(&report, "short_life");
+    assert!((seen - truth).abs() < 4.0 * 0.5 / n.sqrt(), "{seen} of {n} bursts, not {truth}: {report}");
 }
 
 /// Without the file that ran there are no functions: all of its code is one, and the report says why.

@@ -29,8 +29,8 @@ impl Gaps {
         if span == 0 { self.period_ns } else { self.period_ns - span + random % (2 * span) }
     }
 
-    /// The first gap of a process that is one of many: anything up to a period, so that bursts fall on short processes
-    /// in proportion to their CPU time, too.
+    /// The first gap of a process or thread that is one of many: anything up to a period, so that bursts fall on short ones
+    /// in proportion to their CPU time, too. Such a burst stands for a period.
     pub fn first(&mut self) -> u64 {
         self.draw() % self.period_ns
     }

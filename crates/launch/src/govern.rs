@@ -23,7 +23,8 @@ pub const MOST_TIMES: f64 = 16.0;
 /// Triggers after which one counts half in what triggers cost now.
 const HALF_LIFE: f64 = 8.0;
 /// Of the budget, the part that is always left for bursts. With less, debts of the start would be paid sooner, by seeing
-/// next to nothing of what follows: bursts that stand for very different times tell less.
+/// next to nothing of what follows: bursts that stand for very different times tell less. And a program that starts a
+/// thousand processes costs more than the limit without a single burst: to have none would be no remedy.
 const LEAST_PART: f64 = 0.5;
 /// A program is expected to run as long again as it has run, but at least this many seconds: that is the time in which
 /// debts are paid and savings are spent.
@@ -38,6 +39,8 @@ pub struct Reading {
     pub in_bursts: Duration,
     /// CPU time of Sonde itself, all threads.
     pub sonde: Duration,
+    /// Of that, for what the program does, bursts or not: its signals, threads and processes.
+    pub others: Duration,
     /// Times that a thread was interrupted to begin a burst.
     pub triggers: u64,
     /// CPU time that Sonde will need when the program has ended, as far as that can be told: names, the report.
@@ -66,6 +69,9 @@ pub struct Governor {
     own: f64,
     spent: f64,
     recently_spent: f64,
+    /// Of that, what would be spent without bursts, too.
+    recent_others: f64,
+    recently_own: f64,
     recent_triggers: f64,
     /// Bursts that were due as decided, and as asked for.
     due: f64,
@@ -85,6 +91,8 @@ impl Governor {
             own: 0.0,
             spent: start.sonde.as_secs_f64(),
             recently_spent: 0.0,
+            recent_others: 0.0,
+            recently_own: 0.0,
             recent_triggers: 0.0,
             due: 0.0,
             due_nominally: 0.0,
@@ -148,14 +156,17 @@ impl Governor {
         self.due_nominally += own / self.nominal;
         let kept = 0.5_f64.powf(triggers / HALF_LIFE);
         self.recently_spent = self.recently_spent * kept + spent;
+        self.recent_others = self.recent_others * kept + since(now.others, last.others).min(sonde);
+        self.recently_own = self.recently_own * kept + own;
         self.recent_triggers = self.recent_triggers * kept + triggers;
     }
 
-    /// The period that spends what may be spent from now on.
+    /// The period that spends what may be spent from now on, and is not spent anyway.
     fn affordable(&self, reserve: Duration) -> f64 {
-        let each = self.recently_spent / self.recent_triggers.max(1.0);
+        let each = (self.recently_spent - self.recent_others) / self.recent_triggers.max(1.0);
+        let anyway = if self.recently_own > 0.0 { self.recent_others / self.recently_own } else { 0.0 };
         let left = ALLOWANCE + self.limit * self.own - self.spent - reserve.as_secs_f64();
-        let rate = self.limit + left / self.own.max(LEAST_HORIZON);
+        let rate = self.limit - anyway + left / self.own.max(LEAST_HORIZON);
         each / rate.max(self.limit * LEAST_PART)
     }
 }

@@ -3,6 +3,7 @@
 use crate::govern::{Governed, Governor, Reading};
 use crate::options::{Options, Policy};
 use crate::session::Session;
+use crate::stops::Stops;
 use crate::watch;
 use sonde_wire::{Control, Counter};
 use std::sync::atomic::Ordering::Relaxed;
@@ -75,11 +76,14 @@ impl Session {
     fn reading(&self) -> Reading {
         // Of a program that has ended the clock is gone, and its whole time known.
         let living: Duration = self.probes().map(|(pid, _)| watch::cpu_time(pid)).sum();
+        // The thread that stops others runs this: what it does for reports that nobody asked for is not for bursts.
+        let others = self.stops.as_ref().map_or(0.0, Stops::part_unasked);
         let superblocks = self.counter(Counter::Superblocks);
         Reading {
             program: living + self.cpu + self.followed.cpu,
             in_bursts: Duration::from_nanos(self.counter(Counter::BurstCpuNs) + self.gone.burst_ns),
             sonde: watch::own_cpu_time(),
+            others: watch::thread_cpu_time().mul_f64(others),
             triggers: self.counter(Counter::Triggers) + self.gone.triggers,
             reserve: ENDING + FOR_EACH_SUPERBLOCK * u32::try_from(superblocks).unwrap_or(u32::MAX),
         }

@@ -70,6 +70,9 @@ pub struct Stops {
     pub followed: u64,
     /// Threads that could not be covered.
     pub uncovered: u64,
+    /// Reports so far, and those of threads that had been asked to stop.
+    reports: u64,
+    answers: u64,
 }
 
 /// What became of the program or a followed process.
@@ -141,6 +144,8 @@ impl Stops {
             children: 0,
             followed: 0,
             uncovered: 0,
+            reports: 0,
+            answers: 0,
         }
     }
 
@@ -167,6 +172,11 @@ impl Stops {
         self.next_look = Instant::now();
     }
 
+    /// The part of all reports that nobody asked for: signals, threads and processes of the program.
+    pub fn part_unasked(&self) -> f64 {
+        (self.reports - self.answers) as f64 / self.reports.max(1) as f64
+    }
+
     /// How long the caller may sleep before [`serve`](Self::serve) has something to do, unless something is reported.
     pub fn patience(&self) -> Duration {
         self.next_look.saturating_duration_since(Instant::now()).clamp(SHORTEST, LONGEST)
@@ -180,6 +190,7 @@ impl Stops {
     /// Handles what the threads reported, and asks those whose time has come. Tells what the caller has to act upon.
     pub fn serve(&mut self, shared: &Find<'_>) -> Option<News> {
         while let Some((tid, ended)) = next_report(-1, libc::WSTOPPED | libc::__WALL) {
+            self.reports += 1;
             if ended && self.processes.contains_key(&tid) {
                 self.forget(tid);
                 return take_end(tid).map(|ended| News::Ended(tid, ended));
@@ -374,11 +385,13 @@ impl Stops {
         }
         if event == EVENT_STOP {
             match self.threads.get_mut(&tid) {
+                // One of many, perhaps, that all live shorter than a period.
                 None => {
-                    let gap = self.gaps.next();
+                    let gap = self.gaps.first();
                     self.cover(pid, tid, gap);
                 }
                 Some(thread) if thread.asked => {
+                    self.answers += 1;
                     (thread.asked, thread.spared) = (false, 0);
                     thread.unfinished = Unfinished::find(pid, tid).filter(|call| call.prepare(tid));
                     if thread.unfinished.is_some() {
