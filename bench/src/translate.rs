@@ -185,6 +185,7 @@ fn layout() -> Layout {
         end_indirect: 0x58,
         leave: 0x68,
         table: 0x10_0000,
+        whole: None,
     }
 }
 

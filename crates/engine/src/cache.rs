@@ -3,7 +3,10 @@
 //! Copies are only appended; when anything is full, or the program's code changed, everything is thrown away at a
 //! moment when no thread runs in it. Where threads never leave by themselves, they are led out first by undoing all links.
 
+use crate::whole::WholeTable;
 use sonde_sys::memory::*;
+use sonde_x64::asm::Code;
+use sonde_x64::emit::Way;
 
 /// One translated superblock.
 #[repr(C)]
@@ -33,6 +36,10 @@ pub struct Superblock {
     pub version: u8,
     /// Whether its pc has another copy by now, or is to get one.
     pub given_up: bool,
+    /// Whether its indirect entries change flags ([`sonde_x64::emit::Emitter::quick_entry`]).
+    pub quick_entry: bool,
+    /// Whether it was known to begin behind a call.
+    pub after_call: bool,
 }
 
 /// A load of a superblock that can be recorded, and whether it is.
@@ -116,22 +123,22 @@ impl Filling {
 }
 
 /// An array in address space of its own; pages are used as it fills.
-struct Table<T: Copy> {
+pub(crate) struct Table<T: Copy> {
     at: *mut T,
-    capacity: usize,
-    len: usize,
+    pub(crate) capacity: usize,
+    pub(crate) len: usize,
     pages: Filling,
 }
 
 impl<T: Copy> Table<T> {
-    fn new(capacity: usize) -> Option<Table<T>> {
+    pub(crate) fn new(capacity: usize) -> Option<Table<T>> {
         let flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
         let at = mmap(0, capacity * size_of::<T>(), PROT_READ | PROT_WRITE, flags, -1).ok()?;
         let pages = Filling::new(at as u64, (capacity * size_of::<T>()) as u64);
         Some(Table { at: at as *mut T, capacity, len: 0, pages })
     }
 
-    fn get(&self, i: usize) -> Option<T> {
+    pub(crate) fn get(&self, i: usize) -> Option<T> {
         // SAFETY: entries below `len` were written.
         if i < self.len { Some(unsafe { *self.at.add(i) }) } else { None }
     }
@@ -143,7 +150,7 @@ impl<T: Copy> Table<T> {
         }
     }
 
-    fn push(&mut self, value: T) -> bool {
+    pub(crate) fn push(&mut self, value: T) -> bool {
         if self.len == self.capacity {
             return false;
         }
@@ -181,6 +188,10 @@ pub struct Cache {
     index_len: usize,
     /// The jump tables of indirect branches, by version.
     pub tables: [*mut u64; 2],
+    /// What the checking version uses instead, where it can be had.
+    pub whole: Option<WholeTable>,
+    /// Bytes before the first copy.
+    reserved: u64,
     miss: u64,
     /// Whether all links are undone and nothing was added since.
     forgotten: bool,
@@ -211,6 +222,8 @@ impl Cache {
             index: index as *mut u32,
             index_len: count * 2,
             tables: [low as *mut u64, (low + TABLE_ENTRIES * 8) as *mut u64],
+            whole: None,
+            reserved: 0,
             miss,
             forgotten: false,
         };
@@ -218,7 +231,26 @@ impl Cache {
         Some(cache)
     }
 
+    /// Lets the checking version use a table by the whole pc, if there is address space for it; its numbers take from the
+    /// bytes of code. `stubs` has to lie at the begin of the code, and `missed` are its parts for what has no copy.
+    pub fn use_whole_table(&mut self, code: &Code, missed: [u64; Way::COUNT]) {
+        let bytes = (self.end - self.start) as usize;
+        self.whole = WholeTable::new(self.superblocks.capacity, bytes, missed);
+        if self.whole.is_some() {
+            self.reserved = (code.bytes.len() as u64).next_multiple_of(64);
+            self.pages.reach(self.start + self.reserved);
+            // SAFETY: the cache is empty, and larger than that.
+            unsafe {
+                core::ptr::copy_nonoverlapping(code.bytes.as_ptr(), self.start as *mut u8, code.bytes.len())
+            };
+            self.next = self.start + self.reserved;
+        }
+    }
+
     fn clear_table(&mut self) {
+        if let Some(whole) = &mut self.whole {
+            whole.clear();
+        }
         for i in 0..TABLE_ENTRIES {
             for table in self.tables {
                 // SAFETY: the tables have that many entries each.
@@ -229,7 +261,7 @@ impl Cache {
 
     /// Throws everything away. No thread may be in the copy.
     pub fn clear(&mut self) {
-        self.next = self.start;
+        self.next = self.start + self.reserved;
         self.exit_base += self.exits.len as u32;
         self.superblocks.len = 0;
         self.exits.len = 0;
@@ -267,7 +299,8 @@ impl Cache {
 
     /// Whether there is room for a copy of `bytes` bytes with `exits` exits and `loads` loads.
     pub fn has_room(&self, bytes: usize, exits: usize, loads: usize) -> bool {
-        self.next + bytes as u64 + 64 <= self.end
+        let numbers = self.whole.as_ref().map_or(0, WholeTable::bytes);
+        self.next + bytes as u64 + numbers + 64 <= self.end
             && self.superblocks.len < self.superblocks.capacity / 2 * 2 - 1
             && self.superblocks.len * 2 < self.index_len
             && self.exits.len + exits <= self.exits.capacity
@@ -303,13 +336,18 @@ impl Cache {
 
     /// The superblock whose copy holds an address.
     pub fn at_address(&self, address: u64) -> Option<Superblock> {
+        let sb = self.superblocks.get(self.index_of(address)?)?;
+        if address < sb.at + u64::from(sb.len) { Some(sb) } else { None }
+    }
+
+    /// The index of the last superblock whose copy begins at or before an address.
+    fn index_of(&self, address: u64) -> Option<usize> {
         let (mut low, mut high) = (0, self.superblocks.len);
         while low < high {
             let middle = (low + high) / 2;
             if self.superblocks.get(middle)?.at <= address { low = middle + 1 } else { high = middle }
         }
-        let sb = self.superblocks.get(low.checked_sub(1)?)?;
-        if address < sb.at + u64::from(sb.len) { Some(sb) } else { None }
+        low.checked_sub(1)
     }
 
     /// An exit by its number.
@@ -324,6 +362,7 @@ impl Cache {
         code: &[u8],
         exits: impl Iterator<Item = ExitInfo>,
         loads: impl Iterator<Item = WatchedLoad>,
+        ways: [usize; Way::COUNT],
     ) -> Superblock {
         self.forgotten = false;
         sb.at = self.next;
@@ -347,8 +386,11 @@ impl Cache {
                 i = (i + 1) & (self.index_len - 1);
             }
             *self.index.add(i) = self.superblocks.len as u32;
-            *self.tables[sb.version as usize & 1].add(sb.pc as usize & (TABLE_ENTRIES - 1)) = sb.at;
         }
+        if let Some(whole) = self.whole.as_mut().filter(|_| sb.version == CHECKING) {
+            whole.enter(self.superblocks.len - 1, ways.map(|way| sb.at + way as u64));
+        }
+        self.remember_indirect(&sb);
         sb
     }
 
@@ -396,6 +438,13 @@ impl Cache {
 
     /// Makes the table point at this superblock again (its place may have been taken by another pc since).
     pub fn remember_indirect(&mut self, sb: &Superblock) {
+        if sb.version == CHECKING && self.whole.is_some() {
+            let index = self.index_of(sb.at);
+            if let (Some(whole), Some(index)) = (&mut self.whole, index) {
+                whole.lead(sb.pc, index);
+            }
+            return;
+        }
         let table = self.tables[sb.version as usize & 1];
         // SAFETY: masked index; the store is a single aligned word that other threads read whole.
         unsafe { table.add(sb.pc as usize & (TABLE_ENTRIES - 1)).write_volatile(sb.at) };
@@ -420,7 +469,7 @@ mod tests {
         let sb = Superblock { pc, first_exit: cache.next_exit(), exits: 1, ..Superblock::default() };
         let exit = ExitInfo { target, link: cache.next, away: AWAY, kind: 1 };
         let loads = loads.iter().map(|(pc, recorded)| WatchedLoad::new(*pc, *recorded));
-        cache.add(sb, &[0; 16], [exit].into_iter(), loads)
+        cache.add(sb, &[0; 16], [exit].into_iter(), loads, [0; Way::COUNT])
     }
 
     fn jump(cache: &Cache, sb: &Superblock) -> i32 {

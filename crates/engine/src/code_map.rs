@@ -39,6 +39,8 @@ pub struct CodeMap {
     count: usize,
     hash: u64,
     last: usize,
+    /// Where the copies lie, which the program never jumps to by itself.
+    pub ours: (u64, u64),
 }
 
 /// What a check found.
@@ -67,7 +69,7 @@ impl CodeMap {
             low: u64::MAX,
             high: 0,
         };
-        CodeMap { ranges: [none; MAX_RANGES], count: 0, hash: 0, last: 0 }
+        CodeMap { ranges: [none; MAX_RANGES], count: 0, hash: 0, last: 0, ours: (0, 0) }
     }
 
     /// The range that holds `pc`.
@@ -102,6 +104,30 @@ impl CodeMap {
     /// Whether copies were made from code between two addresses.
     pub fn overlaps(&self, from: u64, to: u64) -> bool {
         self.ranges[..self.count].iter().any(|r| r.low <= r.high && r.low < to && from <= r.high)
+    }
+
+    /// Whether any of an area is executable.
+    pub fn holds_any(&self, from: u64, to: u64) -> bool {
+        self.ranges[..self.count].iter().any(|r| r.start < to && from < r.end)
+    }
+
+    /// The executable mappings of the program.
+    pub fn of_program(&self) -> impl Iterator<Item = &Range> {
+        let ours = self.ours;
+        self.ranges[..self.count].iter().filter(move |r| r.end <= ours.0 || ours.1 <= r.start)
+    }
+
+    /// Whether other executable code has an address with the same low half as `pc`.
+    pub fn has_double(&self, pc: u64) -> bool {
+        let low = |at: u64| at & 0xffff_ffff;
+        self.of_program()
+            .any(|r| !(r.start..r.end).contains(&pc) && low(pc.wrapping_sub(r.start)) < r.end - r.start)
+    }
+
+    /// Whether two executable mappings have addresses with equal low halves.
+    pub fn has_doubles(&self) -> bool {
+        // The begin of one of the two lies in the other.
+        self.of_program().any(|r| r.end - r.start > 1 << 32 || self.has_double(r.start))
     }
 
     /// A hash of all executable mappings (0 if there are none to read), and whether the files that copies were made from
@@ -271,6 +297,29 @@ mod tests {
         assert!(parse(b"7ffc0000-7ffd0000 r-xp 00000000 00:00 0                  [vdso]").unwrap().cacheable);
         assert!(parse(b"7f0000001000-7f0000005000 r--p 00000000 fe:00 1234 /x").is_none());
         assert!(parse(b"garbage").is_none());
+    }
+
+    #[test]
+    fn equal_low_halves_are_found() {
+        let mut map = alloc::boxed::Box::new(CodeMap::new());
+        let mut put = |ranges: &[(u64, u64)]| {
+            for (i, (start, end)) in ranges.iter().enumerate() {
+                map.ranges[i] = Range { start: *start, end: *end, ..Range::default() };
+            }
+            map.count = ranges.len();
+            (map.has_doubles(), map.has_double(ranges[0].0), map.has_double(ranges[0].1 - 1))
+        };
+        let one = (0x5500_0000_1000, 0x5500_0000_3000);
+        assert_eq!(put(&[one]), (false, false, false));
+        assert_eq!(put(&[one, (0x7f00_0000_3000, 0x7f00_0000_5000)]), (false, false, false));
+        assert_eq!(put(&[one, (0x7f00_0000_2fff, 0x7f00_0000_5000)]), (true, false, true));
+        assert_eq!(put(&[one, (0x7f00_0000_0000, 0x7f00_0000_1001)]), (true, true, false));
+        // One goes on behind the last low half.
+        assert_eq!(put(&[one, (0x7eff_ffff_f000, 0x7f00_0000_2000)]), (true, true, false));
+        let large = (0x6000_0000_0000, 0x6002_0000_0000);
+        assert_eq!(put(&[one, large]), (true, true, true));
+        map.ours = large;
+        assert!(!map.has_doubles() && !map.has_double(one.0));
     }
 
     #[test]

@@ -93,6 +93,25 @@ global_asm!(
     "mov gs:[{gpr} + 0*8], rax",
     "mov eax, 6",
     "jmp sonde_enter",
+    // The same as a miss and as used-up checks, with the pc in its slot, or where the stack pointer just left it, and all other
+    // registers the program's.
+    ".globl sonde_missed_return",
+    ".hidden sonde_missed_return",
+    "sonde_missed_return:",
+    "mov r14, [rsp - 8]",
+    "mov gs:[{target}], r14",
+    ".globl sonde_missed",
+    ".hidden sonde_missed",
+    "sonde_missed:",
+    "mov r14, gs:[{target}]",
+    "mov gs:[{gpr} + 0*8], rax",
+    "mov eax, 3",
+    "jmp sonde_enter",
+    ".globl sonde_none_left",
+    ".hidden sonde_none_left",
+    "sonde_none_left:",
+    "mov r14, gs:[{target}]",
+    "jmp sonde_end_indirect",
     // A miss comes from the jump table or from an entry that did not match: rcx is in its slot.
     ".globl sonde_miss",
     ".hidden sonde_miss",
@@ -344,6 +363,7 @@ global_asm!(
     app_r14 = const offset::APP_R14,
     app_r15 = const offset::APP_R15,
     resume_pc = const offset::RESUME_PC,
+    target = const offset::TARGET,
     entered = sym engine_entered,
     after = sym after_syscall,
     child = sym child_started,
@@ -358,6 +378,12 @@ unsafe extern "C" {
     pub fn sonde_end_indirect();
     /// Entry for indirect branches without a copy.
     pub fn sonde_miss();
+    /// Entry for indirect branches without a copy, through a table by the whole pc.
+    pub fn sonde_missed();
+    /// The same for returns.
+    pub fn sonde_missed_return();
+    /// Entry for used-up checks there.
+    pub fn sonde_none_left();
     /// Entry for threads that come from elsewhere than the copy: r14 = the pc, the program's r14, r15 and rcx in the context.
     pub fn sonde_arrive();
     /// Entry for system calls and instructions that are not copied.

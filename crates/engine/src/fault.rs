@@ -6,6 +6,7 @@
 //! core file, shows what it would have shown without us.
 
 use crate::entry;
+use crate::program_memory::read_program;
 use crate::state::{Engine, engine};
 use crate::thread::Thread;
 use core::sync::atomic::Ordering::{Relaxed, Release};
@@ -13,6 +14,7 @@ use sonde_sys::process;
 use sonde_sys::signal::{self, Action, Context, Info};
 use sonde_wire::Counter;
 use sonde_wire::marker::{self, Cause, Kind};
+use sonde_x64::emit::Kept;
 
 /// Signals we stand in for.
 pub const FAULTS: [i32; 4] = [signal::SIGILL, signal::SIGBUS, signal::SIGFPE, signal::SIGSEGV];
@@ -167,6 +169,10 @@ impl Engine {
         let mut first_exit = 0;
         let mut recorded = thread.version == crate::cache::RECORDING;
         let mut words = 1;
+        // What entries share is left for the pc in its slot.
+        if translator.cache.whole.is_some() {
+            pc = thread.target;
+        }
         if let Some(sb) = translator.cache.at_address(address) {
             let version = sb.version;
             translator.replan(&sb);
@@ -175,7 +181,12 @@ impl Engine {
             first_exit = sb.first_exit;
             let at = (address - sb.at) as usize;
             // In the entry of an indirect branch the pc asked for is the true one, whosever entry it is.
-            pc = if at < emitter.body { uc.regs.r8_15[6] } else { sb.pc };
+            let asked = match emitter.kept_at(at) {
+                Kept::InTemp => uc.regs.r8_15[6],
+                Kept::InSlot => thread.target,
+                Kept::BelowStack => below_stack(uc),
+            };
+            pc = if at < emitter.body { asked } else { sb.pc };
             if emitter.rcx_is_saved(at) {
                 uc.regs.rcx = thread.save_rcx;
             }
@@ -191,7 +202,7 @@ impl Engine {
             let left = emitter.exit_at(at).and_then(|i| translator.plan.exits.get(i)).copied();
             if let Some(exit) = left {
                 let direct = exit.target != 0;
-                (pc, done) = (if direct { exit.target } else { uc.regs.r8_15[6] }, u64::from(exit.insns));
+                (pc, done) = (if direct { exit.target } else { asked }, u64::from(exit.insns));
             }
             let exit = translator
                 .plan
@@ -269,6 +280,13 @@ impl Engine {
         handler(sig, info, uc);
         signal::set_mask(old);
     }
+}
+
+/// The word that the stack pointer has just left: a return reads it before that, so that it is there.
+fn below_stack(uc: &Context) -> u64 {
+    let mut word = [0; 8];
+    read_program(uc.regs.rsp.wrapping_sub(8), &mut word);
+    u64::from_le_bytes(word)
 }
 
 /// Sets a general register of a context by its hardware number.

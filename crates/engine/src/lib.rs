@@ -32,5 +32,6 @@ pub mod translate;
 pub mod trigger;
 pub mod virtual_signals;
 pub mod wanted;
+pub mod whole;
 
 pub use state::{Start, start};

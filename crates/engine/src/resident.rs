@@ -25,7 +25,7 @@ pub fn adopt(engine: &'static Engine, pc: u64) -> Option<(u64, u64)> {
         return None;
     }
     engine.take_actions();
-    engine.translator.lock().code.refresh();
+    engine.translator.lock().look_at_code();
     let thread = engine.thread_of(process::gettid())?;
     thread.gpr = [0; 16];
     (thread.app_r14, thread.app_r15, thread.save_rcx, thread.old_gs) = (0, 0, 0, 0);
@@ -63,12 +63,17 @@ impl Engine {
         Wanted::Yes
     }
 
-    /// The program changed mappings that may hold code: copies of it are forgotten.
-    pub fn code_changed(&self, at: u64, len: u64) {
+    /// The program changed mappings that may hold code: copies of it are forgotten. `executable`: whether there may be code
+    /// where none was.
+    pub fn code_changed(&self, at: u64, len: u64, executable: bool) {
         let mut translator = self.translator.lock();
-        let affected = translator.code.overlaps(at, at.saturating_add(len));
-        translator.code.refresh();
-        if affected {
+        let end = at.saturating_add(len);
+        if !executable && !translator.code.holds_any(at, end) {
+            // Most calls are about data; the list of mappings need not be read for those.
+            return;
+        }
+        let affected = translator.code.overlaps(at, end);
+        if translator.look_at_code() || affected {
             translator.forget(self);
         }
     }

@@ -90,6 +90,9 @@ impl Engine {
         thread.end_direct = entry::sonde_end_direct as *const () as u64;
         thread.end_indirect = entry::sonde_end_indirect as *const () as u64;
         thread.indirect_miss = entry::sonde_miss as *const () as u64;
+        thread.missed = entry::sonde_missed as *const () as u64;
+        thread.missed_return = entry::sonde_missed_return as *const () as u64;
+        thread.none_left = entry::sonde_none_left as *const () as u64;
         thread.leave = entry::sonde_leave as *const () as u64;
         thread.frame_at = &raw const thread.frame as u64;
         thread.state_at = me + (8 << 10);
@@ -118,7 +121,7 @@ pub unsafe fn start(with: Start) -> Option<&'static Engine> {
     let control = unsafe { &*(with.shared as *const Control) };
     let config = control.config;
     let probe = (with.probe_start as u64, with.probe_end as u64);
-    let cache = Cache::new(
+    let mut cache = Cache::new(
         config.cache_bytes as usize,
         entry::sonde_miss as *const () as u64,
         control.exits_used.load(Ordering::Relaxed) as u32,
@@ -130,7 +133,16 @@ pub unsafe fn start(with: Start) -> Option<&'static Engine> {
         // code, for which 2 MiB at once would be a waste. A system without large pages refuses, which changes nothing else.
         let _ = prefer_large_pages(cache.start as usize, (cache.end - cache.start) as usize);
     }
-    let layouts = cache.tables.map(|table| thread::layout(table as usize as u32));
+    let mut layouts = cache.tables.map(|table| thread::layout(table as usize as u32));
+    if config.policy == policy::COUNTER {
+        let with_stubs = thread::whole([0; 3], cache.start);
+        cache.use_whole_table(
+            &with_stubs.stubs(layouts[1].checks, layouts[1].save_rcx),
+            with_stubs.without_copy(),
+        );
+        let entries = cache.whole.as_ref().map(|whole| whole.entries.map(|at| at as usize as u32));
+        layouts[1].whole = entries.map(|entries| thread::whole(entries, cache.start));
+    }
     let detail = match config.detail {
         0 => Detail::Blocks,
         1 => Detail::Addresses,
@@ -157,9 +169,11 @@ pub unsafe fn start(with: Start) -> Option<&'static Engine> {
     };
     let wanted = (!unwatched.is_empty()).then(|| Wanted::new(unwatched));
     let descriptors = control.regions.descriptors;
+    let mut code = CodeMap::new();
+    code.ours = bounds;
     let translator = Translator {
         cache,
-        code: CodeMap::new(),
+        code,
         planners: [detail, Detail::Blocks].map(|detail| Planner::new(detail, Limits::default())),
         emitters: [recording, checking],
         plan: Plan::default(),

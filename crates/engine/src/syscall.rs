@@ -142,9 +142,9 @@ impl Engine {
             self.leave(thread, pc, Cause::Buffers);
         }
         match nr {
-            number::MMAP if ok && args[2] & PROT_EXEC != 0 => self.code_changed(result, args[1]),
-            number::MPROTECT | number::MUNMAP if ok => self.code_changed(args[0], args[1]),
-            number::MREMAP if ok => self.code_changed(args[0], args[1]),
+            number::MMAP if ok => self.code_changed(result, args[1], args[2] & PROT_EXEC != 0),
+            number::MPROTECT if ok => self.code_changed(args[0], args[1], args[2] & PROT_EXEC != 0),
+            number::MUNMAP | number::MREMAP if ok => self.code_changed(args[0], args[1], false),
             number::ARCH_PRCTL if ok && args[0] == ARCH_SET_FS => {
                 thread.fs_base = args[1];
                 if thread.version == RECORDING {

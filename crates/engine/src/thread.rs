@@ -1,9 +1,10 @@
 //! The context of a recorded thread: what the copy reaches through gs.
 
+use crate::whole::WholeTable;
 use core::mem::offset_of;
 use core::sync::atomic::{AtomicI32, AtomicU32};
 use sonde_sys::signal::Context;
-use sonde_x64::emit::Layout;
+use sonde_x64::emit::{Layout, Way, Whole};
 
 /// Bytes of the private stack on which translation runs (programs have 16 KB stacks, and less is left of them).
 pub const STACK_BYTES: usize = 64 << 10;
@@ -47,6 +48,14 @@ pub struct Thread {
     pub indirect_miss: u64,
     /// See [`Layout::leave`].
     pub leave: u64,
+    /// See [`sonde_x64::emit::Whole::target`].
+    pub target: u64,
+    /// See [`sonde_x64::emit::Whole::missed`].
+    pub missed: u64,
+    /// See [`sonde_x64::emit::Whole::missed_return`].
+    pub missed_return: u64,
+    /// See [`sonde_x64::emit::Whole::none_left`].
+    pub none_left: u64,
     /// What the copy asked for: an exit number or a pc.
     pub arg: u64,
     /// The log pointer while the engine runs.
@@ -158,6 +167,8 @@ pub mod offset {
     pub const APP_R15: usize = offset_of!(Thread, app_r15);
     /// See [`Thread::save_rcx`].
     pub const SAVE_RCX: usize = offset_of!(Thread, save_rcx);
+    /// See [`Thread::target`].
+    pub const TARGET: usize = offset_of!(Thread, target);
     /// See [`Thread::resume_pc`].
     pub const RESUME_PC: usize = offset_of!(Thread, resume_pc);
 }
@@ -176,6 +187,20 @@ pub fn layout(table: u32) -> Layout {
         end_indirect: offset_of!(Thread, end_indirect) as u32,
         leave: offset_of!(Thread, leave) as u32,
         table,
+        whole: None,
+    }
+}
+
+/// What the emitter needs for a table by the whole pc, with the entry points at `entries` and the stubs at `stubs`.
+pub fn whole(entries: [u32; Way::COUNT], stubs: u64) -> Whole {
+    Whole {
+        numbers: WholeTable::NUMBERS,
+        entries,
+        target: offset_of!(Thread, target) as u32,
+        missed: offset_of!(Thread, missed) as u32,
+        missed_return: offset_of!(Thread, missed_return) as u32,
+        none_left: offset_of!(Thread, none_left) as u32,
+        stubs,
     }
 }
 

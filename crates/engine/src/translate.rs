@@ -1,7 +1,7 @@
 //! From a pc to its copy: plan, emit, place, describe.
 
 use crate::cache::{CHECKING, Cache, ExitInfo, Filling, RECORDING, Superblock, WatchedLoad};
-use crate::code_map::CodeMap;
+use crate::code_map::{Check, CodeMap};
 use crate::state::Engine;
 use crate::wanted::Wanted;
 use core::sync::atomic::Ordering::{Acquire, Release};
@@ -9,6 +9,7 @@ use sonde_wire::Counter;
 use sonde_wire::descriptor::{HEAD_WORDS, Head};
 use sonde_wire::marker::Cause;
 use sonde_x64::emit::{Emitter, Unchecked};
+use sonde_x64::flags;
 use sonde_x64::memory::{Access, Reference, Repeat, Value};
 use sonde_x64::plan::{ExitKind, Plan, Planner, Watch};
 
@@ -116,17 +117,19 @@ impl Translator {
         if version == RECORDING && !self.describe(engine, pc) {
             return Err(Cause::Buffers);
         }
+        let emitter = &self.emitters[version as usize & 1];
         let sb = Superblock {
             pc,
             version,
-            body: self.emitters[version as usize & 1].body as u32,
+            body: emitter.body as u32,
+            quick_entry: emitter.quick_entry,
+            after_call: emitter.after_call,
             first_exit: self.cache.next_exit(),
             insns: self.plan.insns.len() as u16,
             exits: self.plan.exits.len() as u16,
             unrecorded: self.plan.unrecorded,
             ..Superblock::default()
         };
-        let emitter = &self.emitters[version as usize & 1];
         let (links, base) = (&emitter.links, self.cache.next);
         let exits = self.plan.exits.iter().enumerate().map(|(i, e)| {
             let (link, away) = match links.iter().find(|l| l.exit == i) {
@@ -138,7 +141,8 @@ impl Translator {
         let used = u64::from(sb.first_exit) + u64::from(sb.exits);
         engine.control().exits_used.store(used, Release);
         let loads = watched_loads(&self.plan).filter(|_| version == RECORDING);
-        let sb = self.cache.add(sb, &emitter.code.bytes, exits, loads);
+        let sb = self.cache.add(sb, &emitter.code.bytes, exits, loads, emitter.ways);
+        self.expect_return(version);
         let blocks = self.plan.insns.iter().filter(|i| i.branch).count().max(1);
         engine.control().count(Counter::Superblocks, 1);
         engine.control().count(Counter::SuperblockInsns, u64::from(sb.insns));
@@ -156,6 +160,37 @@ impl Translator {
         Some(Unchecked { base: range.start.wrapping_sub(range.offset), offsets })
     }
 
+    /// Reads the mappings again. Says whether copies have to be forgotten because code that is new has double addresses: what
+    /// was taken for a stray jump may come from there now.
+    pub fn look_at_code(&mut self) -> bool {
+        let changed = self.code.refresh() == Check::Changed;
+        let Some(whole) = self.cache.whole.as_mut().filter(|_| changed) else { return false };
+        for range in self.code.of_program() {
+            whole.open(range.start, range.end);
+        }
+        self.code.has_doubles()
+    }
+
+    /// Whether branches to `pc` may change flags on the way.
+    fn has_quick_entry(&mut self, pc: u64, version: u8) -> bool {
+        let code = &mut self.code;
+        version == CHECKING
+            && self.cache.whole.is_some()
+            && !code.has_double(pc)
+            && flags::are_dead(pc, flags::BY_CMP, &mut |at| code_at(code, at))
+    }
+
+    /// The superblock at hand may end in a call: what comes behind it is mostly come to by returns.
+    fn expect_return(&mut self, version: u8) {
+        let Some(whole) = self.cache.whole.as_mut().filter(|_| version == CHECKING) else { return };
+        let is_call = |kind| matches!(kind, ExitKind::Call | ExitKind::IndirectCall);
+        if let (Some(exit), Some(insn)) = (self.plan.exits.last(), self.plan.insns.last())
+            && is_call(exit.kind)
+        {
+            whole.expect_return(insn.pc + u64::from(insn.len));
+        }
+    }
+
     /// Books the checks of the superblock at hand that were left out.
     fn count_checks(&mut self, engine: &Engine, pc: u64, version: u8) {
         if self.unchecked.is_empty() {
@@ -171,8 +206,11 @@ impl Translator {
     /// Plans and emits the superblock of `pc` for the next place in the cache.
     fn make_plan(&mut self, pc: u64, version: u8) {
         let unchecked = self.unchecked_at(pc).unwrap_or_default();
+        let quick_entry = self.has_quick_entry(pc, version);
         let emitter = &mut self.emitters[version as usize & 1];
         emitter.unchecked = unchecked;
+        emitter.quick_entry = quick_entry;
+        emitter.after_call = self.cache.whole.as_ref().is_some_and(|whole| whole.is_after_call(pc));
         emitter.start(pc, self.cache.next, self.cache.next_exit());
         let code = &mut self.code;
         let mut fetch = |at: u64| code_at(code, at);
@@ -207,6 +245,8 @@ impl Translator {
         let unchecked = self.unchecked_at(sb.pc).unwrap_or_default();
         let emitter = &mut self.emitters[sb.version as usize & 1];
         emitter.unchecked = unchecked;
+        emitter.quick_entry = sb.quick_entry;
+        emitter.after_call = sb.after_call;
         emitter.start(sb.pc, sb.at, sb.first_exit);
         let code = &mut self.code;
         let mut fetch = |at: u64| code_at(code, at);

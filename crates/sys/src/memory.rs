@@ -16,6 +16,8 @@ pub const MAP_PRIVATE: usize = 2;
 pub const MAP_32BIT: usize = 0x40;
 /// No file.
 pub const MAP_ANONYMOUS: usize = 0x20;
+/// At the hint, or not at all if something is there. Kernels before 4.17 take it for a mere hint.
+pub const MAP_FIXED_NOREPLACE: usize = 0x10_0000;
 /// Do not account for swap.
 pub const MAP_NORESERVE: usize = 0x4000;
 
@@ -54,6 +56,12 @@ pub fn populate(addr: usize, len: usize) -> Result<(), Errno> {
 pub fn prefer_large_pages(addr: usize, len: usize) -> Result<(), Errno> {
     // SAFETY: MADV_HUGEPAGE changes no content, and fails where nothing is mapped.
     unsafe { syscall(28, [addr, len, 14, 0, 0, 0]) }.map(|_| ())
+}
+
+/// Asks for small pages where memory of a mapping is touched first from now on.
+pub fn prefer_small_pages(addr: usize, len: usize) -> Result<(), Errno> {
+    // SAFETY: MADV_NOHUGEPAGE changes no content, and fails where nothing is mapped.
+    unsafe { syscall(28, [addr, len, 15, 0, 0, 0]) }.map(|_| ())
 }
 
 /// Unmaps memory.

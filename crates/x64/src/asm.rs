@@ -1,6 +1,6 @@
 //! The few instructions that instrumentation consists of, encoded by hand.
 //!
-//! None of them but one touches the flags. Hand-written because these are a dozen fixed forms on the hot path of
+//! None of them but two (`dec` and `cmp`) touches the flags. Hand-written because these are a dozen fixed forms on the hot path of
 //! translation; the general encoder of iced-x86 is used where an instruction of the program has to be rewritten.
 
 use alloc::vec::Vec;
@@ -186,12 +186,72 @@ impl Code {
         self.raw(&[0x41, 0x0f, 0xb7, 0xce]);
     }
 
+    /// The low half of a register, zero-extended, to r14.
+    pub fn low_half_to_temp(&mut self, of: Gpr) {
+        self.raw(&[0x41 | (of >> 3) << 2, 0x89, 0xc6 | (of & 7) << 3]);
+    }
+
+    /// `mov r14d, gs:[offset]`
+    pub fn gs_load_low_half(&mut self, offset: u32) {
+        self.raw(&[0x65, 0x44, 0x8b, 0x34, 0x25]);
+        self.imm32(offset);
+    }
+
+    /// `mov r14d, [table + r14 * 4]`, the table beginning below 2 GiB
+    pub fn number_of_temp(&mut self, table: u32) {
+        self.raw(&[0x46, 0x8b, 0x34, 0xb5]);
+        self.imm32(table);
+    }
+
+    /// `jmp [table + r14 * 8]`, the table lying below 2 GiB
+    pub fn jump_by_temp(&mut self, table: u32) {
+        self.raw(&[0x42, 0xff, 0x24, 0xf5]);
+        self.imm32(table);
+    }
+
+    /// `cmp dword gs:[offset], value`, which changes flags
+    pub fn gs_compare(&mut self, offset: u32, value: u32) {
+        let short = i8::try_from(value as i32);
+        self.raw(&[0x65, if short.is_ok() { 0x83 } else { 0x81 }, 0x3c, 0x25]);
+        self.imm32(offset);
+        match short {
+            Ok(short) => self.bytes.push(short as u8),
+            Err(_) => self.imm32(value),
+        }
+    }
+
+    /// `cmp dword m, value`, which changes flags
+    pub fn compare(&mut self, m: &Mem, value: u32) {
+        let rex = Self::rex(false, 7, m);
+        if rex != 0x40 {
+            self.bytes.push(rex);
+        }
+        self.bytes.push(0x81);
+        self.modrm(7, m);
+        self.imm32(value);
+    }
+
+    /// `jcc` to an address less than 2 GiB away; `base` is the address of position 0.
+    pub fn jcc_to(&mut self, cc: u8, base: u64, address: u64) {
+        let at = self.jcc(cc);
+        let rel = address.wrapping_sub(base.wrapping_add(at as u64 + 4)) as u32;
+        self.bytes[at..at + 4].copy_from_slice(&rel.to_le_bytes());
+    }
+
     /// `push reg`
     pub fn push(&mut self, reg: Gpr) {
         if reg >= 8 {
             self.bytes.push(0x41);
         }
         self.bytes.push(0x50 | reg & 7);
+    }
+
+    /// `pop reg`
+    pub fn pop(&mut self, reg: Gpr) {
+        if reg >= 8 {
+            self.bytes.push(0x41);
+        }
+        self.bytes.push(0x58 | reg & 7);
     }
 
     /// Fills up so that four bytes behind `opcode` more lie within eight aligned ones: one store then changes them whole for
@@ -225,13 +285,19 @@ impl Code {
         self.here() - 4
     }
 
+    /// `jmp rel8`; returns the position of the displacement.
+    pub fn jmp8(&mut self) -> usize {
+        self.raw(&[0xeb, 0]);
+        self.here() - 1
+    }
+
     /// `jz rel8`; returns the position of the displacement.
     pub fn jz(&mut self) -> usize {
         self.raw(&[0x74, 0]);
         self.here() - 1
     }
 
-    /// `dec qword gs:[offset]`, the one instruction here that changes flags
+    /// `dec qword gs:[offset]`, which changes flags
     pub fn gs_dec(&mut self, offset: u32) {
         self.raw(&[0x65, 0x48, 0xff, 0x0c, 0x25]);
         self.imm32(offset);

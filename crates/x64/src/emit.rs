@@ -10,6 +10,7 @@
 mod asked;
 mod exits;
 mod parts;
+mod whole;
 
 use crate::asm::{Code, Gpr, Mem, RCX, TEMP};
 use crate::memory::{Facts, Operand, stolen};
@@ -21,6 +22,7 @@ use iced_x86::{Encoder, Instruction, Mnemonic, OpKind};
 
 pub use asked::{Layout, Mode, Unchecked};
 pub use parts::{Link, Spot};
+pub use whole::{Kept, Way, Whole};
 
 struct Pending {
     jump: usize,
@@ -39,6 +41,12 @@ pub struct Emitter {
     pub links: Vec<Link>,
     /// Position of the body (the indirect entry comes before it).
     pub body: usize,
+    /// Positions of the indirect entries for a table by the whole pc, by [`Way`].
+    pub ways: [usize; Way::COUNT],
+    /// Whether the next superblock begins behind a call, where returns come.
+    pub after_call: bool,
+    /// Whether branches that come to the next superblock through a table by the whole pc may change flags.
+    pub quick_entry: bool,
     /// Where each instruction lies.
     pub spots: Vec<Spot>,
     /// Where the code of each exit begins, after all effects of its instructions: position and exit index.
@@ -56,6 +64,8 @@ pub struct Emitter {
     pending: Vec<Pending>,
     /// From where to where rcx is in its slot and the register holds something else.
     rcx_saved: Vec<(usize, usize)>,
+    /// From where to where the pc that a branch goes to is elsewhere than in r14.
+    kept: Vec<(usize, usize, Kept)>,
     mark: usize,
     in_insn: bool,
     /// Whether the check of the next exit may change flags.
@@ -71,6 +81,9 @@ impl Emitter {
             code: Code::default(),
             links: Vec::new(),
             body: 0,
+            ways: [0; Way::COUNT],
+            after_call: false,
+            quick_entry: false,
             spots: Vec::new(),
             exit_spots: Vec::new(),
             unchecked: Unchecked::default(),
@@ -83,6 +96,7 @@ impl Emitter {
             exits: 0,
             pending: Vec::new(),
             rcx_saved: Vec::new(),
+            kept: Vec::new(),
             mark: 0,
             in_insn: false,
             dead_flags: false,
@@ -98,13 +112,24 @@ impl Emitter {
         self.exit_spots.clear();
         self.pending.clear();
         self.rcx_saved.clear();
+        self.kept.clear();
         self.at_home = false;
         self.left_out = 0;
         self.base = base;
         self.first_exit = first_exit;
         self.exits = 0;
-        // Indirect entry: r14 = the pc that was asked for, rcx saved. The table is indexed by the low bits only, so
-        // the target compares; without flags: add the negative, jump if zero.
+        if let Some(whole) = self.layout.whole {
+            return self.whole_entries(&whole, pc);
+        }
+        // r14 = the pc that was asked for, rcx saved. The table is indexed by the low bits only, so the target compares.
+        self.rcx_saved.push((0, usize::MAX));
+        self.compare_with_rcx(pc);
+        self.rcx_is_back();
+        self.body = self.code.here();
+    }
+
+    /// Goes to the engine if r14 is another pc, without flags: adds the negative, jumps if zero. rcx is in its slot.
+    fn compare_with_rcx(&mut self, pc: u64) {
         if let Ok(low) = i32::try_from(pc) {
             self.code.lea(RCX, &Mem { base: Some(TEMP), index: None, disp: -low, fs: false });
         } else {
@@ -116,8 +141,12 @@ impl Emitter {
         let here = self.code.here();
         self.code.bind8(same, here);
         self.code.gs_load(RCX, self.layout.save_rcx);
-        self.body = self.code.here();
-        self.rcx_saved.push((0, self.body));
+    }
+
+    /// Where the pc that a branch goes to is, at a position of an entry or an exit.
+    pub fn kept_at(&self, at: usize) -> Kept {
+        let there = self.kept.iter().find(|(from, to, _)| (*from..*to).contains(&at));
+        there.map_or(Kept::InTemp, |(_, _, kept)| *kept)
     }
 
     /// Whether the program's rcx is in its slot at a position.
@@ -339,7 +368,12 @@ impl Sink for Emitter {
     fn last_exit(&mut self, insn: Option<&Instruction>, exit: &Exit) -> bool {
         let index = self.exits;
         let exit = &self.with_its_check(exit);
+        let indirect =
+            matches!(exit.kind, ExitKind::Return | ExitKind::IndirectJump | ExitKind::IndirectCall);
         let ok = match (exit.kind, insn) {
+            (_, Some(insn)) if let Some(whole) = self.layout.whole.filter(|_| indirect) => {
+                self.whole_exit(&whole, insn, exit, index)
+            }
             (ExitKind::Call, Some(insn)) => {
                 self.push_return_address(insn);
                 self.direct_exit(exit, index);

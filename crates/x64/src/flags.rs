@@ -4,15 +4,18 @@ use crate::rules::refused;
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, RflagsBits};
 
 /// What `dec` changes: all but the carry.
-const CHANGED: u32 = RflagsBits::OF | RflagsBits::SF | RflagsBits::ZF | RflagsBits::AF | RflagsBits::PF;
+pub const BY_DEC: u32 = RflagsBits::OF | RflagsBits::SF | RflagsBits::ZF | RflagsBits::AF | RflagsBits::PF;
+
+/// What `cmp` changes.
+pub const BY_CMP: u32 = BY_DEC | RflagsBits::CF;
 
 /// Instructions to look at. Nearly all functions and loops overwrite the flags within a few.
 const FAR_ENOUGH: usize = 16;
 
-/// Whether the program overwrites all flags that `dec` changes before it reads any of them, when it goes on at `pc`. Follows
+/// Whether the program overwrites all of the flags `changed` before it reads any of them, when it goes on at `pc`. Follows
 /// direct jumps and calls; where it cannot tell, they count as read. `fetch` is as for the planner.
-pub fn are_dead<'a>(pc: u64, fetch: &mut dyn FnMut(u64) -> Option<&'a [u8]>) -> bool {
-    let mut left = CHANGED;
+pub fn are_dead<'a>(pc: u64, changed: u32, fetch: &mut dyn FnMut(u64) -> Option<&'a [u8]>) -> bool {
+    let mut left = changed;
     let mut seen = 0;
     let mut at = pc;
     'segment: loop {

@@ -46,7 +46,7 @@ fn look_at_flags<'a>(
     sink: &mut dyn Sink,
 ) {
     if sink.asks_for_flags(pc, exit) {
-        let dead = crate::flags::are_dead(exit.target, fetch);
+        let dead = crate::flags::are_dead(exit.target, crate::flags::BY_DEC, fetch);
         sink.flags_are_dead(dead);
     }
 }

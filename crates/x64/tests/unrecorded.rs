@@ -22,7 +22,7 @@ fn copy(code: &[u8], pc: u64, base: u64, mode: Mode) -> (Emitter, Vec<Instructio
 }
 
 fn are_dead(code: &[u8]) -> bool {
-    flags::are_dead(0x1000, &mut |at| code.get(at.checked_sub(0x1000)? as usize..))
+    flags::are_dead(0x1000, flags::BY_DEC, &mut |at| code.get(at.checked_sub(0x1000)? as usize..))
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! What the emitter is told: where the thread context keeps things, what the copy does besides running the program.
 
+use super::Whole;
 use crate::asm::{Gpr, LOG, TEMP};
 
 /// Places of the thread context (offsets from gs) and of the jump table that the copy uses.
@@ -25,6 +26,8 @@ pub struct Layout {
     pub leave: u32,
     /// Address (below 2 GiB) of the table of 65,536 entry points by the low bits of the pc.
     pub table: u32,
+    /// What indirect branches use instead of `table`, where it can be had.
+    pub whole: Option<Whole>,
 }
 
 impl Layout {

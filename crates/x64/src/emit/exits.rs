@@ -22,7 +22,7 @@ impl Emitter {
         exit.check && self.mode.checks && by_kind && by_table
     }
 
-    fn header(&mut self, exit: &Exit, index: usize) {
+    pub(super) fn header(&mut self, exit: &Exit, index: usize) {
         self.exit_spots.push((self.code.here(), index));
         if self.mode.record {
             self.code.log_header(self.first_exit + index as u32 + 1);
@@ -32,7 +32,7 @@ impl Emitter {
 
     /// Counts a check down without flags: rcx is in its slot afterwards and zero if none is left. Returns the position of
     /// the displacement that leads to where the burst ends.
-    fn check_with_rcx(&mut self) -> usize {
+    pub(super) fn check_with_rcx(&mut self) -> usize {
         let l = self.layout;
         self.save_rcx();
         self.code.gs_load(RCX, l.checks);
@@ -41,26 +41,26 @@ impl Emitter {
         self.code.jrcxz()
     }
 
-    fn save_rcx(&mut self) {
+    pub(super) fn save_rcx(&mut self) {
         self.code.gs_store(self.layout.save_rcx, RCX);
         self.rcx_saved.push((self.code.here(), usize::MAX));
     }
 
     /// From here on rcx is the program's, or the copy is left.
-    fn rcx_is_back(&mut self) {
+    pub(super) fn rcx_is_back(&mut self) {
         let here = self.code.here();
         if let Some(last) = self.rcx_saved.last_mut() {
             last.1 = here;
         }
     }
 
-    fn restore_rcx(&mut self) {
+    pub(super) fn restore_rcx(&mut self) {
         self.code.gs_load(RCX, self.layout.save_rcx);
         self.rcx_is_back();
     }
 
     /// What a check without flags leads to when none is left.
-    fn none_left(&mut self, jrcxz: usize) {
+    pub(super) fn none_left(&mut self, jrcxz: usize) {
         let here = self.code.here();
         self.code.bind8(jrcxz, here);
         self.rcx_saved.push((here, here));

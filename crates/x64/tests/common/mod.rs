@@ -15,5 +15,6 @@ pub fn layout() -> Layout {
         end_indirect: 120,
         leave: 136,
         table: 0x2000_0000,
+        whole: None,
     }
 }
