@@ -4,7 +4,7 @@
 //! a check, and for returns. The entry compares the upper half. Where no other known code has the same low half, only a
 //! stray jump fails there, and a compare with flags does, if the flags are dead where it leads. Elsewhere rcx tells, as in
 //! the small table. A return stores nothing on its way: what it goes by still lies below the stack pointer, in the red
-//! zone. Stores cost most in programs that wait for memory, where they fill the queue of those that cannot leave yet.
+//! zone. What stores cost: docs/design/translation.md.
 
 use super::Emitter;
 use crate::asm::{Code, Gpr, Mem, RCX, TEMP};
