@@ -2,6 +2,7 @@
 #include "common.h"
 #include <fcntl.h>
 #include <pthread.h>
+#include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
@@ -67,6 +68,15 @@ int main(void) {
         if (i % 8 == 0) tally(getrandom(other, SIZE, 0));
     }
     memset(other, 3, SIZE);
+    int from = memfd_create("from", 0), to = memfd_create("to", 0);
+    for (int i = 0; i < 30; i++) MUST(write(from, block, SIZE) == SIZE);
+    for (uint64_t i = 0, rounds = scaled(20); i < rounds; i++) {
+        off_t at = 0, copied = 0;
+        lseek(to, 0, SEEK_SET);
+        tally(sendfile(to, from, &at, 30 * SIZE) / 30);
+        at = 0;
+        tally(copy_file_range(from, &at, to, &copied, 30 * SIZE, 0) / 30);
+    }
     MUST(pipe(ends) == 0);
     uint64_t piped = into(ends, 0);
     MUST(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);

@@ -84,14 +84,16 @@ const EINTR: i64 = -4;
 
 /// The thread entered a system call that the kernel does not restart (epoll_wait and a few others) between our look
 /// and the stop: lets it call again, so that the program does not see EINTR.
-fn restart(pid: i32, tid: i32, regs: &mut libc::user_regs_struct) {
+fn restart(pid: i32, tid: i32, regs: &mut libc::user_regs_struct) -> bool {
     let interrupted = regs.orig_rax as i64 >= 0 && regs.rax as i64 == EINTR;
-    if interrupted && status_of(pid, tid).deliverable == 0 {
+    let again = interrupted && status_of(pid, tid).deliverable == 0;
+    if again {
         regs.rip -= 2;
         regs.rax = regs.orig_rax;
         regs.orig_rax = u64::MAX;
         let _ = set_registers(tid, regs);
     }
+    again
 }
 
 /// What came of an attempt.
@@ -101,6 +103,8 @@ pub enum Begun {
     Settled,
     /// The thread was in a system call or in code of ours.
     NotThere,
+    /// It was in a system call that failed for it, and begins that anew.
+    Anew,
 }
 
 /// A thread that stands still in a process with a probe.
@@ -125,8 +129,8 @@ impl Site<'_> {
             || within(control.cache_start.load(Relaxed), control.cache_end.load(Relaxed));
         // In a system call the thread is left alone: the kernel makes it again as if nothing had been.
         if ours || is_in_call(self.pid, self.tid, &regs) {
-            restart(self.pid, self.tid, &mut regs);
-            return Begun::NotThere;
+            let anew = restart(self.pid, self.tid, &mut regs);
+            return if anew { Begun::Anew } else { Begun::NotThere };
         }
         if let Some(reason) = self.reason_against(&regs) {
             control.count(reason, 1);

@@ -17,6 +17,7 @@ mod gaps;
 mod govern;
 mod governing;
 mod image;
+mod job_control;
 mod native;
 mod options;
 mod perf;

@@ -3,9 +3,10 @@
 use crate::children::{self, Children, Ended};
 use crate::follow::{Followed, Parts};
 use crate::govern::Governed;
+use crate::job_control;
 use crate::reading::{Clerk, Desk};
 use crate::session::Session;
-use crate::signals::{self, Waiting};
+use crate::signals::Waiting;
 use crate::stops::{News, Stops};
 use crate::study::Spent;
 use crate::watch;
@@ -219,7 +220,7 @@ impl Session {
                 None => Poll::Running,
                 Some(News::Ended(ended, how)) if ended == pid => Poll::Ended(self.ended(how)),
                 Some(News::Stopped(signal)) => {
-                    signals::stop_like(pid, signal);
+                    job_control::stop_like(pid, signal);
                     Poll::Running
                 }
                 Some(News::Replaced(replaced)) if replaced == pid => Poll::Replaced,
@@ -251,7 +252,7 @@ impl Session {
                 // SAFETY: the status is written to a local.
                 unsafe { libc::waitpid(pid, &mut status, libc::WNOHANG | libc::WUNTRACED) };
                 if libc::WIFSTOPPED(status) {
-                    signals::stop_like(pid, libc::WSTOPSIG(status));
+                    job_control::stop_like(pid, libc::WSTOPSIG(status));
                 }
                 Poll::Running
             }

@@ -18,7 +18,7 @@ const PASSED: [i32; 7] =
     [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP, libc::SIGUSR1, libc::SIGUSR2, libc::SIGWINCH];
 
 /// Stop signals of the terminal: whether Sonde stops is decided by whether the program does.
-const STOPS: [i32; 3] = [libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU];
+pub(crate) const STOPS: [i32; 3] = [libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU];
 
 /// The program, once there is one.
 static PROGRAM: AtomicI32 = AtomicI32::new(0);
@@ -44,7 +44,7 @@ extern "C" fn remember() {
     INHERITED_CHILD.store(disposition(libc::SIGCHLD), Relaxed);
 }
 
-fn disposition(signal: i32) -> usize {
+pub(crate) fn disposition(signal: i32) -> usize {
     // SAFETY: asks only; the answer is plain data.
     unsafe {
         let mut now: libc::sigaction = zeroed();
@@ -53,7 +53,7 @@ fn disposition(signal: i32) -> usize {
     }
 }
 
-fn set(signal: i32, action: usize, flags: i32) {
+pub(crate) fn set(signal: i32, action: usize, flags: i32) {
     // SAFETY: handlers given here are the functions below, which only use atomics and make system calls.
     unsafe {
         let mut new: libc::sigaction = zeroed();
@@ -175,33 +175,6 @@ impl Drop for Waiting {
         // SAFETY: the set is what this thread had before.
         unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &self.before, null_mut()) };
     }
-}
-
-/// Stops Sonde as the program stopped, so that whoever started Sonde sees it; returns when continued, and continues the
-/// program if that was not done already.
-pub(crate) fn stop_like(pid: i32, signal: i32) {
-    let terminal = STOPS.contains(&signal);
-    let before = disposition(signal);
-    // SAFETY: stops this process.
-    unsafe {
-        if terminal {
-            set(signal, libc::SIG_DFL, 0);
-        }
-        libc::raise(if terminal { signal } else { libc::SIGSTOP });
-        if terminal && before != libc::SIG_DFL {
-            set(signal, before, libc::SA_SIGINFO | libc::SA_RESTART);
-        }
-    }
-    if is_stopped(pid) {
-        // SAFETY: our own child.
-        unsafe { libc::kill(pid, libc::SIGCONT) };
-    }
-}
-
-fn is_stopped(pid: i32) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    // A process that is stopped while we trace it shows as `t`.
-    stat.rsplit_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with(['T', 't']))
 }
 
 /// Ends Sonde by the signal that ended the program, without a second core file.

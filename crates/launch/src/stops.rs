@@ -396,8 +396,7 @@ impl Stops {
                     thread.unfinished = Unfinished::find(pid, tid).filter(|call| call.prepare(tid));
                     if thread.unfinished.is_some() {
                         let _ = ptrace(libc::PTRACE_SYSCALL, tid, 0, 0);
-                        thread.meet();
-                        self.sooner(tid);
+                        self.sooner(tid, Covered::miss);
                         return None;
                     }
                     if self.answered(pid, tid, shared) {
@@ -445,7 +444,7 @@ impl Stops {
             (Inside::Nothing, _) => {
                 let ready = begin::can_be_placed_in(pid, tid, process.seccomp);
                 if !ready {
-                    self.sooner(tid);
+                    self.sooner(tid, Covered::miss);
                 }
                 ready
             }
@@ -460,15 +459,16 @@ impl Stops {
         let lives = |tid: i32| self.threads.get(&tid).is_some_and(|thread| thread.pid == pid);
         let site = Site { pid, tid, memory, seccomp: *seccomp, control: shared.control(), lives: &lives };
         match site.begin() {
-            Begun::NotThere => self.sooner(tid),
             Begun::Settled => self.threads.get_mut(&tid).into_iter().for_each(Covered::meet),
+            Begun::NotThere => self.sooner(tid, Covered::miss),
+            Begun::Anew => self.sooner(tid, Covered::miss_again),
         }
     }
 
     /// The thread was in a system call or in our own code: it is asked again earlier, mostly.
-    fn sooner(&mut self, tid: i32) {
+    fn sooner(&mut self, tid: i32, miss: fn(&mut Covered, u64)) {
         if let Some(thread) = self.threads.get_mut(&tid) {
-            thread.miss(self.gaps.period());
+            miss(thread, self.gaps.period());
         }
         self.next_look = self.next_look.min(Instant::now() + self.lateness());
     }

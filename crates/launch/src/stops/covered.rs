@@ -14,15 +14,15 @@ pub struct Covered {
     pub signalled_ns: u64,
     /// Signals that came while it was due.
     pub spared: u8,
-    /// Stops in a row that found it in a system call which then begins anew.
-    missed: u32,
+    /// Stops in a row that let a system call of it begin anew.
+    begun_anew: u32,
     /// What it still has to do of a system call that a stop cut short.
     pub unfinished: Option<Unfinished>,
 }
 
-/// After so many stops in system calls in a row, a thread gets ever more time: some calls begin anew when they are
-/// interrupted (fallocate on tmpfs, on older kernels), and must come to their end all the same.
-const MOST_MISSED: u32 = 4;
+/// After so many stops in a row that let a system call begin anew, a thread gets ever more time: the call must come to its end
+/// all the same (fallocate on tmpfs, on older kernels).
+const MOST_ANEW: u32 = 4;
 
 /// Longer than 256 periods it never gets: what it does then would not be seen.
 const MOST_DOUBLED: u32 = 8;
@@ -35,21 +35,37 @@ pub const MOST_SPARED: u8 = 8;
 impl Covered {
     /// A thread that is due when it has used so much CPU time.
     pub fn new(pid: i32, cpu: File, due_ns: u64) -> Covered {
-        Covered { pid, cpu, due_ns, asked: false, signalled_ns: 0, spared: 0, missed: 0, unfinished: None }
+        Covered {
+            pid,
+            cpu,
+            due_ns,
+            asked: false,
+            signalled_ns: 0,
+            spared: 0,
+            begun_anew: 0,
+            unfinished: None,
+        }
     }
 
-    /// It was in a system call, or in code of ours: it is due again earlier, but later if that is so again and again.
+    /// It was in a system call, or in code of ours: it is due again earlier.
     pub fn miss(&mut self, period_ns: u64) {
-        self.missed += 1;
-        match self.missed.checked_sub(MOST_MISSED) {
-            None => self.due_ns = self.due_ns.saturating_sub(period_ns / 2),
-            Some(more) => self.due_ns = self.due_ns.saturating_add(period_ns << more.min(MOST_DOUBLED)),
+        self.begun_anew = 0;
+        self.due_ns = self.due_ns.saturating_sub(period_ns / 2);
+    }
+
+    /// It was in a system call that begins anew: the same, but later if that is so again and again.
+    pub fn miss_again(&mut self, period_ns: u64) {
+        let before = self.begun_anew;
+        self.miss(period_ns);
+        self.begun_anew = before + 1;
+        if let Some(more) = before.checked_sub(MOST_ANEW) {
+            self.due_ns = self.due_ns.saturating_add(period_ns << more.min(MOST_DOUBLED));
         }
     }
 
     /// It stood where a burst can begin.
     pub fn meet(&mut self) {
-        self.missed = 0;
+        self.begun_anew = 0;
     }
 
     /// Where it makes the rest of a call: it has entered or left that, and goes on; or it is at the end, which whatever else
@@ -87,11 +103,11 @@ mod tests {
         // Each time it uses what it is given, and is asked for the next time as usual.
         while thread.due_ns < needs {
             thread.due_ns = period;
-            thread.miss(period);
+            thread.miss_again(period);
             stops += 1;
             assert!(stops < 20, "{}", thread.due_ns);
         }
-        assert!(stops > MOST_MISSED);
+        assert!(stops > MOST_ANEW);
         thread.meet();
         thread.due_ns = period;
         thread.miss(period);

@@ -7,7 +7,7 @@
 //! as it would without us.
 //!
 //! Only calls that are never short by themselves where they block are made again: reads of pipes and sockets return what
-//! is there. Files on disks are not in it, since nothing but a deadly signal interrupts them.
+//! is there. Reads and writes of files on disks are not in it, since nothing but a deadly signal interrupts them.
 
 use crate::begin::{registers, set_registers};
 use crate::thread_files::status_of;
@@ -48,6 +48,7 @@ enum Way {
     Receive(u64),
     Send(u64),
     SendFile,
+    CopyRange,
     Random,
 }
 
@@ -57,9 +58,20 @@ enum Target {
     Pipe,
     Socket,
     Terminal,
+    /// A file that may be written to any length.
+    File,
     /// `/dev/zero` and the like.
     Endless,
     Other,
+}
+
+/// Whether the program may write files of any length: at a limit, the rest of a call would raise SIGXFSZ, which a call that did
+/// a part does not.
+fn has_no_limit(pid: i32) -> bool {
+    let mut now = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: asks only; the answer is written to a local.
+    let asked = unsafe { libc::prlimit(pid, libc::RLIMIT_FSIZE, std::ptr::null(), &mut now) };
+    asked == 0 && now.rlim_cur == libc::RLIM_INFINITY
 }
 
 fn target(pid: i32, fd: u64) -> Target {
@@ -69,6 +81,7 @@ fn target(pid: i32, fd: u64) -> Target {
     match device {
         _ if kind.is_fifo() => Target::Pipe,
         _ if kind.is_socket() => Target::Socket,
+        _ if kind.is_file() && has_no_limit(pid) => Target::File,
         (1, 5 | 7 | 8 | 9) if kind.is_char_device() => Target::Endless,
         (4 | 5 | 136..=143, _) if kind.is_char_device() => Target::Terminal,
         _ => Target::Other,
@@ -89,12 +102,16 @@ fn way(pid: i32, regs: &libc::user_regs_struct) -> Option<Way> {
         libc::SYS_recvfrom | libc::SYS_recvmsg if waits_for_all => Way::Receive(flags),
         libc::SYS_sendto | libc::SYS_sendmsg => Way::Send(flags),
         libc::SYS_sendfile => Way::SendFile,
+        libc::SYS_copy_file_range => Way::CopyRange,
         libc::SYS_getrandom => return Some(Way::Random),
         _ => return None,
     };
+    let fd = if way == Way::CopyRange { regs.rdx } else { fd };
     let is_cut = match (way, target(pid, fd)) {
         (Way::Read, to) => to == Target::Endless,
-        (Way::Write | Way::SendFile, to) => to != Target::Other,
+        (Way::Write, to) => !matches!(to, Target::File | Target::Other),
+        (Way::SendFile, to) => to != Target::Other,
+        (Way::CopyRange, to) => to == Target::File,
         (_, to) => to == Target::Socket,
     };
     is_cut.then_some(way)
@@ -113,6 +130,7 @@ fn parts(regs: &libc::user_regs_struct, memory: &File) -> Option<Vec<Part>> {
         libc::SYS_readv | libc::SYS_writev => list(regs.rsi, regs.rdx),
         libc::SYS_sendmsg | libc::SYS_recvmsg => list(word(regs.rsi + 16)?, word(regs.rsi + 24)?),
         libc::SYS_sendfile => Some(vec![(0, regs.r10)]),
+        libc::SYS_copy_file_range => Some(vec![(0, regs.r8)]),
         libc::SYS_getrandom => Some(vec![(regs.rdi, regs.rsi)]),
         _ => Some(vec![(regs.rsi, regs.rdx)]),
     }
@@ -161,12 +179,14 @@ impl Unfinished {
             Way::Receive(_) => libc::SYS_recvfrom,
             Way::Send(_) => libc::SYS_sendto,
             Way::SendFile => libc::SYS_sendfile,
+            Way::CopyRange => libc::SYS_copy_file_range,
             Way::Random => libc::SYS_getrandom,
         };
         regs.rax = nr as u64;
         match self.way {
             Way::Random => (regs.rdi, regs.rsi) = (at, len),
             Way::SendFile => regs.r10 = len,
+            Way::CopyRange => regs.r8 = len,
             Way::Read | Way::Write => (regs.rsi, regs.rdx) = (at, len),
             Way::Receive(flags) | Way::Send(flags) => {
                 (regs.rsi, regs.rdx, regs.r10) = (at, len, flags);
@@ -217,6 +237,7 @@ mod tests {
         let socket = std::os::unix::net::UnixDatagram::unbound().unwrap();
         let of = |fd: &dyn std::os::fd::AsRawFd| target(me, fd.as_raw_fd() as u64);
         assert_eq!([of(&zero), of(&reader), of(&socket)], [Target::Endless, Target::Pipe, Target::Socket]);
+        assert_eq!(of(&File::open("/proc/self/exe").unwrap()), Target::File);
         assert_eq!((of(&null), target(me, 1 << 30)), (Target::Other, Target::Other));
     }
 }

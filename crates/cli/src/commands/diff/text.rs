@@ -44,7 +44,12 @@ pub fn write(out: &mut impl Write, facts: &Facts, top: usize) -> io::Result<()> 
         }
     }
     if facts.is_empty() {
+        // What cannot be told apart may have changed all the same.
+        let told = facts.kinds.iter().all(|kind| kind.resolution < TELLING);
         let alike = match facts.times_as_long.filter(|_| !facts.takes_as_long) {
+            Some(times) if !told => format!(
+                ", but a run takes {times:.2} times as long: record more to see what does (--period 2ms, longer runs, several merged)"
+            ),
             Some(times) => format!(": as far as can be told, everything takes {times:.2} times as long"),
             None => String::new(),
         };
@@ -71,6 +76,9 @@ fn speed(facts: &Facts) -> String {
         _ => format!("a run takes about as long as before, as far as so few runs tell: {span}"),
     }
 }
+
+/// Below this change of a share of 10 %, that none is seen tells something.
+const TELLING: f64 = 0.05;
 
 /// From here on a change of a share of 10 % cannot be seen for all practical purposes.
 const BLIND: f64 = 0.3;

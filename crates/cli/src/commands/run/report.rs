@@ -103,7 +103,9 @@ fn write_hot(
         return Ok(());
     }
     let sampled = if facts.unit == Unit::Picoseconds.word() { "; ± is sampling, 95 %" } else { "" };
-    let note = format!("{} or more of the {of}{sampled}", percent(facts.hot_threshold));
+    // Inside a burst time is shared out by instructions.
+    let waits = if facts.waits.is_empty() { "" } else { "; too little for what waits, see above" };
+    let note = format!("{} or more of the {of}{sampled}{waits}", percent(facts.hot_threshold));
     sonde_report::write_hot(out, title, &note, &facts.hot[which], facts.hot_threshold, style)
 }
 
