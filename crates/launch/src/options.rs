@@ -84,7 +84,7 @@ pub struct Options {
 pub const DEFAULT_PERIOD: Duration = Duration::from_millis(20);
 
 /// Default share of the program's CPU time that profiling may cost (bench/results/overhead.md).
-pub const DEFAULT_MAX_OVERHEAD: f64 = 0.03;
+pub const DEFAULT_MAX_OVERHEAD: f64 = 0.025;
 
 /// Default limit on the memory of the probe.
 pub const DEFAULT_MEMORY: u64 = 256 << 20;

@@ -75,7 +75,7 @@ pub struct Args {
 
     /// What profiling may cost in all, Sonde's own CPU time included, as a share of the program's; bursts get rarer where
     /// they cost more. Starting and the report take some 50 ms beyond it, and the first 25 bursts come whatever they cost. 0
-    /// or off for no limit [default: 3%; off with --period or --rate]
+    /// or off for no limit [default: 2.5%; off with --period or --rate]
     #[arg(long, value_name = "PERCENT", value_parser = parse_limit, help_heading = "Recording")]
     pub max_overhead: Option<f64>,
 
