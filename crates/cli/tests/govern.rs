@@ -66,7 +66,7 @@ fn phases_have_their_shares_whatever_their_bursts_cost() {
 fn a_limit_is_for_bursts_and_gives_way_to_what_is_asked_for() {
     let bench = Bench::new();
     let of = |options: &[&str]| bench.report(options, &["true"]).1["max_overhead"].as_f64();
-    assert_eq!(of(&[]), Some(0.03));
+    assert_eq!(of(&[]), Some(0.025));
     assert_eq!(of(&["--period", "20ms"]), None);
     assert_eq!(of(&["--rate", "1%"]), None);
     assert_eq!(of(&["--period", "20ms", "--max-overhead", "4"]), Some(0.04));
