@@ -17,6 +17,7 @@ pub mod code_map;
 pub mod deliver;
 pub mod entry;
 pub mod fault;
+mod filling;
 pub mod frame;
 pub mod heap;
 pub mod log;

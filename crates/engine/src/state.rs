@@ -1,9 +1,10 @@
 //! The one engine of a process.
 
-use crate::cache::{Cache, Filling};
+use crate::cache::Cache;
 use crate::code_map::CodeMap;
 use crate::entry;
 use crate::fault::FaultActions;
+use crate::filling::Filling;
 use crate::frame::Template;
 use crate::spin::Spin;
 use crate::thread::{self, Pool, Thread};

@@ -1,7 +1,8 @@
 //! From a pc to its copy: plan, emit, place, describe.
 
-use crate::cache::{CHECKING, Cache, ExitInfo, Filling, RECORDING, Superblock, WatchedLoad};
+use crate::cache::{CHECKING, Cache, ExitInfo, RECORDING, Superblock, WatchedLoad};
 use crate::code_map::{Check, CodeMap};
+use crate::filling::Filling;
 use crate::state::Engine;
 use crate::wanted::Wanted;
 use core::sync::atomic::Ordering::{Acquire, Release};

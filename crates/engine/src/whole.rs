@@ -5,7 +5,7 @@
 //! the way. Where the address space cannot be had (a limit on it, something else below 18 GiB, a program that wants it for
 //! itself), there is no such table.
 
-use crate::cache::Table;
+use crate::filling::Table;
 use sonde_sys::memory::*;
 use sonde_x64::emit::Way;
 

@@ -1,0 +1,33 @@
+//! Becoming the tracer of a program, and of what replaces it.
+
+use crate::begin::ptrace;
+use std::io;
+
+/// What a tracer is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Care {
+    /// To stop all threads when bursts are due.
+    Bursts,
+    /// To place the probe again when the program replaces itself (exec), and to have a last look at it before it ends:
+    /// everything else is up to the probe. Only the first thread is traced; if another one execs, that is not followed.
+    Exec,
+}
+
+/// Becomes the tracer of a process without stopping it, and of all that it will start if that is wanted.
+pub fn attach(pid: i32, care: Care) -> io::Result<()> {
+    let ends = libc::PTRACE_O_TRACEEXEC | libc::PTRACE_O_TRACEEXIT | libc::PTRACE_O_TRACESYSGOOD;
+    let begins = libc::PTRACE_O_TRACECLONE | libc::PTRACE_O_TRACEFORK | libc::PTRACE_O_TRACEVFORK;
+    let options = if care == Care::Bursts { begins | ends } else { ends };
+    ptrace(libc::PTRACE_SEIZE, pid, 0, options as usize)
+}
+
+/// The report of an exec comes from inside that system call, where registers cannot be set yet: lets it come to its
+/// end, and stops the process before the first instruction.
+pub fn finish_exec(pid: i32) {
+    let asked = ptrace(libc::PTRACE_INTERRUPT, pid, 0, 0).and_then(|()| ptrace(libc::PTRACE_CONT, pid, 0, 0));
+    if asked.is_ok() {
+        let mut status = 0;
+        // SAFETY: the status is written to a local.
+        unsafe { libc::waitpid(pid, &mut status, libc::__WALL) };
+    }
+}
