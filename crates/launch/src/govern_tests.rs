@@ -51,7 +51,7 @@ impl Program {
     }
 
     fn spent(&self) -> f64 {
-        (self.now.sonde + self.now.in_bursts).as_secs_f64() + self.now.triggers as f64 * TRIGGER
+        (self.now.sonde + self.now.in_bursts).as_secs_f64() + self.now.triggers as f64 * TRIGGER_SECONDS
     }
 }
 

@@ -43,7 +43,7 @@ pub use children::Children;
 pub use error::LaunchError;
 pub use fewer_checks::FewerChecks;
 pub use follow::{Followed, Part, Parts};
-pub use govern::Governed;
+pub use govern::{Governed, TRIGGER_SECONDS};
 pub use options::{DEFAULT_MAX_OVERHEAD, DEFAULT_PERIOD, Loader, Options, Policy, Trigger};
 pub use program::Program;
 pub use serve::{Exit, Outlets, Served, Tap, Totals};

@@ -258,8 +258,10 @@ fn overhead(run: &Run) -> String {
     };
     let own = run.sonde_ns.map(|ns| format!("; Sonde itself used {:.2} s of CPU time", seconds(ns)));
     let in_all = run.sonde_ns.filter(|_| run.policy == "bursts").map(|sonde_ns| {
-        let by_itself = run.cpu_ns.saturating_sub(run.burst_ns).max(1_000_000);
-        format!("; {}", price::in_all((sonde_ns.saturating_add(run.burst_ns)) as f64 / by_itself as f64))
+        let triggers = run.counters.get("triggers").copied().unwrap_or(0);
+        let share =
+            price::share_spent(seconds(run.cpu_ns), seconds(run.burst_ns), triggers, seconds(sonde_ns));
+        format!("; {}", price::in_all(share))
     });
     bursts + &own.unwrap_or_default() + &in_all.unwrap_or_default()
 }

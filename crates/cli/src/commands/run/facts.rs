@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use sonde_event::Counts;
-use sonde_launch::{Counter, Exit, Governed, Policy, Program, Setup, Totals, TriggerKind};
+use sonde_launch::{Counter, Exit, Governed, Policy, Program, Setup, TRIGGER_SECONDS, Totals, TriggerKind};
 use sonde_report::view::{FunctionView, HotView};
 use sonde_summary::{Missing, Unit};
 use sonde_values::ValueProfile;
@@ -13,12 +13,9 @@ use sonde_values::filter::Recorded;
 
 use super::drops;
 use super::hot::Hot;
-use super::price::Price;
+use super::price::{self, Price};
 use super::processes::FollowedFacts;
 use crate::quantity::grouped;
-
-/// CPU time of one trigger signal, roughly: 22 to 30 us were measured in virtual machines, a few us elsewhere.
-const SIGNAL_SECONDS: f64 = 20e-6;
 
 /// A finished run.
 #[derive(Debug, Serialize)]
@@ -340,7 +337,6 @@ impl Facts {
             _ => (None, false),
         };
         let mean = known.governed.map(|governed| governed.period).or(period);
-        let spent = burst_seconds + triggers as f64 * SIGNAL_SECONDS + known.sonde_cpu.as_secs_f64();
         Facts {
             format: "sonde-run",
             version: 1,
@@ -380,8 +376,9 @@ impl Facts {
                 .map(|period| due(totals.cpu.saturating_sub(totals.system), period)),
             burst_seconds,
             share_cpu: if always { 1.0 } else { share(burst_seconds, cpu) },
-            overhead_at_most: bursts.then(|| share(burst_seconds + triggers as f64 * SIGNAL_SECONDS, cpu)),
-            total_overhead: bursts.then(|| spent / (cpu - burst_seconds).max(1e-3)),
+            overhead_at_most: bursts.then(|| share(burst_seconds + triggers as f64 * TRIGGER_SECONDS, cpu)),
+            total_overhead: bursts
+                .then(|| price::share_spent(cpu, burst_seconds, triggers, known.sonde_cpu.as_secs_f64())),
             threads: totals.counter(Counter::Threads),
             runs: counts.runs,
             blocks: counts.blocks,

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use sonde_launch::TRIGGER_SECONDS;
+
 use crate::quantity::{count, percent};
 
 /// A limit on what profiling may cost, and what became of bursts because of it.
@@ -30,6 +32,11 @@ impl Price {
             )
         })
     }
+}
+
+/// What was spent in all, over what the program used by itself: times in seconds.
+pub fn share_spent(cpu: f64, in_bursts: f64, triggers: u64, sonde: f64) -> f64 {
+    (in_bursts + triggers as f64 * TRIGGER_SECONDS + sonde) / (cpu - in_bursts).max(1e-3)
 }
 
 /// All that was spent, as a share of what the program used by itself.
