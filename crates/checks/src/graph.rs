@@ -1,5 +1,6 @@
 //! The call graph and which functions keep their entry check (section 4.1).
 
+use crate::components::components;
 use std::collections::VecDeque;
 
 /// A function as the graph sees it.
@@ -40,6 +41,30 @@ impl Graph {
     /// Whether each function keeps its entry check (the set C of formula 3).
     pub fn checked(&self) -> Vec<bool> {
         let known = self.analyse();
+        let below = self.recursion_from_below(&known);
+        let keeps = |f: usize| {
+            let needed = known.root[f] || self.functions[f].address_taken || below[f];
+            !self.is_leaf(f) && needed
+        };
+        (0..self.functions.len()).map(keeps).collect()
+    }
+
+    /// Those of the set C that no other check of it makes up for. A cycle that is not of direct calls alone, which meet
+    /// one by recursion from below, comes in where an address is taken and goes out by a call of something unknown. A
+    /// function that reaches such calls only through others with a check needs none.
+    pub fn fewest(&self) -> Vec<bool> {
+        let known = self.analyse();
+        let (below, checked) = (self.recursion_from_below(&known), self.checked());
+        let gets_out = self.gets_out(&checked);
+        let keeps = |f: usize| {
+            let between = self.functions[f].address_taken && gets_out[f];
+            checked[f] && (below[f] || between)
+        };
+        (0..self.functions.len()).map(keeps).collect()
+    }
+
+    /// Whether each function is called from its own component by one at least as far from the roots.
+    fn recursion_from_below(&self, known: &Known) -> Vec<bool> {
         let mut below = vec![false; self.functions.len()];
         for (g, caller) in self.functions.iter().enumerate() {
             for &f in &caller.calls {
@@ -47,11 +72,29 @@ impl Graph {
                 below[f] |= same && known.distance[g] >= known.distance[f];
             }
         }
-        let keeps = |f: usize| {
-            let needed = known.root[f] || self.functions[f].address_taken || below[f];
-            !self.is_leaf(f) && needed
-        };
-        (0..self.functions.len()).map(keeps).collect()
+        below
+    }
+
+    /// Whether each function gets to a call of something unknown without a check behind its own entry.
+    fn gets_out(&self, checked: &[bool]) -> Vec<bool> {
+        let mut callers: Vec<Vec<usize>> = vec![Vec::new(); self.functions.len()];
+        for (g, caller) in self.functions.iter().enumerate() {
+            caller.calls.iter().for_each(|f| callers[*f].push(g));
+        }
+        let mut out: Vec<bool> = self.functions.iter().map(|f| f.calls_unknown).collect();
+        let mut open: Vec<usize> = (0..out.len()).filter(|f| out[*f]).collect();
+        while let Some(f) = open.pop() {
+            if checked[f] {
+                continue;
+            }
+            for &g in &callers[f] {
+                if !out[g] {
+                    out[g] = true;
+                    open.push(g);
+                }
+            }
+        }
+        out
     }
 
     /// Takes in edges that never have a check: a forward jump into another function, or falling into the next one. What
@@ -103,53 +146,8 @@ impl Graph {
         distance
     }
 
-    /// Strongly connected components (Tarjan 1972), without recursion: call chains of real programs are deep.
     fn components(&self) -> Vec<usize> {
-        const NONE: usize = usize::MAX;
-        let n = self.functions.len();
-        let (mut index, mut low) = (vec![NONE; n], vec![0; n]);
-        let (mut component, mut stack, mut on_stack) = (vec![NONE; n], Vec::new(), vec![false; n]);
-        let (mut counter, mut components) = (0, 0);
-        for start in 0..n {
-            if index[start] != NONE {
-                continue;
-            }
-            let mut work = vec![(start, 0)];
-            while let Some((f, next)) = work.pop() {
-                if next == 0 {
-                    (index[f], low[f]) = (counter, counter);
-                    counter += 1;
-                    stack.push(f);
-                    on_stack[f] = true;
-                }
-                match self.functions[f].calls.get(next) {
-                    Some(&g) => {
-                        work.push((f, next + 1));
-                        if index[g] == NONE {
-                            work.push((g, 0));
-                        } else if on_stack[g] {
-                            low[f] = low[f].min(index[g]);
-                        }
-                    }
-                    None => {
-                        if low[f] == index[f] {
-                            while let Some(g) = stack.pop() {
-                                on_stack[g] = false;
-                                component[g] = components;
-                                if g == f {
-                                    break;
-                                }
-                            }
-                            components += 1;
-                        }
-                        if let Some((caller, _)) = work.last() {
-                            low[*caller] = low[*caller].min(low[f]);
-                        }
-                    }
-                }
-            }
-        }
-        component
+        components(self.functions.len(), |f, next| self.functions[f].calls.get(next).copied())
     }
 
     /// A cycle of calls that meets no check, if there is one. A call to something unknown may lead to every function
@@ -245,6 +243,17 @@ mod tests {
         assert_eq!((0..4).map(|f| chain.is_leaf(f)).collect::<Vec<_>>(), [false, false, true, false]);
     }
 
+    /// 0 is called from anywhere and gets out only through 1, which has a check.
+    #[test]
+    fn a_function_that_gets_out_through_another_check_needs_none() {
+        let mut g = graph(&[&[1, 2], &[], &[]]);
+        g.functions[0].address_taken = true;
+        (g.functions[1].address_taken, g.functions[1].calls_unknown) = (true, true);
+        assert_eq!((g.checked(), g.fewest()), (vec![true, true, false], vec![false, true, false]));
+        g.functions[2].calls_unknown = true;
+        assert_eq!(g.fewest(), [true, true, false], "another way out");
+    }
+
     #[test]
     fn leaves_never_keep_one() {
         let mut g = graph(&[&[]]);
@@ -271,6 +280,9 @@ mod tests {
             prop_assert_eq!(g.unchecked_cycle(&checked), None);
             let kept = checked.iter().filter(|c| **c).count();
             prop_assert!(kept <= (0..24).filter(|f| !g.is_leaf(*f)).count());
+            let fewest = g.fewest();
+            prop_assert_eq!(g.unchecked_cycle(&fewest), None);
+            prop_assert!((0..24).all(|f| checked[f] || !fewest[f]));
         }
     }
 }

@@ -28,13 +28,17 @@
 //! Non-goals: code that is generated at run time, which counter mode does not copy anyway.
 #![forbid(unsafe_code)]
 
+mod components;
 mod graph;
+mod in_place;
 mod loops;
 mod module;
 mod needed;
 mod plan;
+mod sweep;
 
 pub use graph::{Function, Graph};
+pub use in_place::{BELL, Edit, InPlace, Layout, Miss, RINGS_AT, What};
 pub use loops::Loop;
 pub use module::{Module, ModuleError};
 pub use needed::{Needed, needed};

@@ -1,4 +1,7 @@
-//! Loops of a function that are too simple to be worth a check (section 4.2).
+//! Loops of a function: backward branches that close a cycle, and which of them are too simple to be worth a check (section
+//! 4.2).
+
+mod cycles;
 
 /// An instruction as the analysis sees it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -13,9 +16,11 @@ pub struct Step {
     pub jump: Option<u64>,
     /// Whether control can also go on behind it.
     pub falls: bool,
+    /// It jumps to a place of the function that is not known (a switch).
+    pub anywhere: bool,
 }
 
-/// A loop: everything between the target of a backward branch and the branch.
+/// A backward branch, and everything between its target and itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Loop {
     /// The backward branch.
@@ -26,8 +31,11 @@ pub struct Loop {
     pub references: u32,
     /// It calls something.
     pub calls: bool,
-    /// Another backward branch lies in it: it is not innermost.
+    /// Another loop lies in it: it is not innermost.
     pub inner: bool,
+    /// Control can come from the target to the branch again. If not it is no loop: compilers lay seldom used code behind the
+    /// rest, from where it jumps back.
+    pub cycle: bool,
 }
 
 impl Loop {
@@ -44,9 +52,20 @@ impl Loop {
 /// between that are not part of it only make a loop less boring, and a body that also lies elsewhere is reached by a
 /// jump out of the stretch, which counts as a call.
 pub fn loops(steps: &[Step]) -> Vec<Loop> {
+    let backward = |s: &Step| s.jump.filter(|target| *target <= s.at);
+    if !steps.iter().any(|s| backward(s).is_some()) {
+        return Vec::new();
+    }
+    let components = cycles::components(steps);
+    let cycle = |i: usize, head: u64| {
+        let to = steps.partition_point(|s| s.at < head);
+        components[to] == components[i]
+    };
+    let closes: Vec<bool> =
+        steps.iter().enumerate().map(|(i, s)| backward(s).is_some_and(|head| cycle(i, head))).collect();
     let mut all = Vec::new();
     for (i, step) in steps.iter().enumerate() {
-        let Some(head) = step.jump.filter(|target| *target <= step.at) else { continue };
+        let Some(head) = backward(step) else { continue };
         let from = steps.partition_point(|s| s.at < head);
         let body = &steps[from..=i];
         let leaves = |s: &Step| s.jump.is_some_and(|to| to < head) && s.falls;
@@ -55,7 +74,8 @@ pub fn loops(steps: &[Step]) -> Vec<Loop> {
             head,
             references: body.iter().map(|s| s.references).sum(),
             calls: body.iter().any(|s| s.calls || leaves(s)),
-            inner: body[..body.len() - 1].iter().any(|s| s.jump.is_some_and(|to| to <= s.at)),
+            inner: closes[from..i].contains(&true),
+            cycle: closes[i],
         });
     }
     all
@@ -66,7 +86,7 @@ mod tests {
     use super::*;
 
     fn step(at: u64, references: u32, jump: Option<u64>) -> Step {
-        Step { at, references, jump, falls: true, calls: false }
+        Step { at, references, jump, falls: true, ..Step::default() }
     }
 
     #[test]
@@ -78,6 +98,26 @@ mod tests {
         assert!(found[0].is_boring(4) && !found[0].is_boring(1));
         steps[1].calls = true;
         assert!(!loops(&steps)[0].is_boring(4));
+    }
+
+    /// `if (unlikely) { .. }` lies behind the loop, and jumps back into it, or behind the function, and jumps back.
+    #[test]
+    fn a_jump_back_that_nothing_comes_to_again_is_no_loop() {
+        let jump = |at, to| Step { falls: false, ..step(at, 0, Some(to)) };
+        let end = |at| Step { falls: false, ..step(at, 0, None) };
+        let steps = [step(0, 0, Some(8)), step(2, 1, None), end(4), step(8, 1, None), jump(10, 2)];
+        let found = loops(&steps);
+        assert!(found.len() == 1 && !found[0].cycle, "{found:?}");
+        // The loop 2..6 leaves to 10, which comes back to 4: both branches close a cycle.
+        let steps = [step(2, 0, Some(10)), step(4, 0, None), step(6, 0, Some(2)), end(8), jump(10, 4)];
+        assert_eq!(
+            loops(&steps).iter().map(|l| (l.branch, l.cycle)).collect::<Vec<_>>(),
+            [(6, true), (10, true)]
+        );
+        // A switch may lead anywhere.
+        let switch = Step { anywhere: true, calls: true, ..end(4) };
+        let steps = [step(0, 0, Some(8)), step(2, 1, None), switch, step(8, 1, None), jump(10, 2)];
+        assert!(loops(&steps)[0].cycle);
     }
 
     #[test]

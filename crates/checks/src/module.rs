@@ -2,9 +2,8 @@
 
 use crate::graph::{Function, Graph};
 use crate::loops::{self, Loop, Step};
-use iced_x86::{
-    Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind,
-};
+use crate::sweep::Sweep;
+use iced_x86::{FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind};
 use object::{
     Object, ObjectSection, ObjectSegment, ObjectSymbol, RelocationTarget, SectionFlags, SymbolKind, elf,
 };
@@ -57,33 +56,44 @@ pub struct Module {
 }
 
 /// A stretch of code.
-struct Code<'a> {
-    address: u64,
-    bytes: &'a [u8],
+pub(crate) struct Code<'a> {
+    pub address: u64,
+    pub bytes: &'a [u8],
 }
 
 impl Module {
     /// Analyses a file.
     pub fn open(path: &Path) -> Result<Module, ModuleError> {
-        let bytes =
-            std::fs::read(path).map_err(|cause| ModuleError::Read { path: path.to_owned(), cause })?;
+        let bytes = Module::read(path)?;
+        Ok(Module::of(&Module::parse(path, &bytes)?))
+    }
+
+    /// The bytes of a file.
+    pub(crate) fn read(path: &Path) -> Result<Vec<u8>, ModuleError> {
+        std::fs::read(path).map_err(|cause| ModuleError::Read { path: path.to_owned(), cause })
+    }
+
+    /// What they are, if they are a program or library for this processor.
+    pub(crate) fn parse<'d>(path: &Path, bytes: &'d [u8]) -> Result<object::File<'d>, ModuleError> {
         let format = |cause: String| ModuleError::Format { path: path.to_owned(), cause };
-        let file = object::File::parse(&*bytes).map_err(|e| format(e.to_string()))?;
+        let file = object::File::parse(bytes).map_err(|e| format(e.to_string()))?;
         if file.architecture() != object::Architecture::X86_64 {
             return Err(format("it is of another processor".into()));
         }
-        Ok(Module::of(&file))
+        Ok(file)
     }
 
     fn of(file: &object::File<'_>) -> Module {
         let code = code_of(file);
         let mut starts = symbols(file);
-        starts.extend(unwind_starts(file));
+        let mut sure = unwind_starts(file);
+        sure.sort_unstable();
+        starts.extend(&sure);
         starts.insert(file.entry());
         starts.extend(initializers(file));
         let inside = |at: &u64| code.iter().any(|c| at.wrapping_sub(c.address) < c.bytes.len() as u64);
         starts.retain(inside);
-        let direct = direct_targets(&code);
+        let direct = direct_targets(&code, &sure);
         starts.extend(direct.into_iter().filter(inside));
         let mut module = Module {
             starts: starts.into_iter().collect(),
@@ -93,7 +103,7 @@ impl Module {
         module.graph.functions = vec![Function::default(); module.starts.len()];
         let mut edges = Vec::new();
         for stretch in &code {
-            module.walk(stretch, &mut edges);
+            module.walk(stretch, &sure, &mut edges);
         }
         module.graph.go_on_into(&edges);
         module.take_addresses(file);
@@ -116,24 +126,23 @@ impl Module {
     }
 
     /// Goes through a stretch of code; `edges` gets where functions go on into others.
-    fn walk(&mut self, code: &Code<'_>, edges: &mut Vec<(usize, usize)>) {
-        let mut decoder = Decoder::with_ip(64, code.bytes, code.address, DecoderOptions::NONE);
+    fn walk(&mut self, code: &Code<'_>, sure: &[u64], edges: &mut Vec<(usize, usize)>) {
+        let mut sweep = Sweep::new(code, sure);
         let mut factory = InstructionInfoFactory::new();
         let mut insn = Instruction::default();
         let mut steps: Vec<Step> = Vec::new();
         let mut current = None;
         let mut open = false;
-        while decoder.can_decode() {
+        while let Some(at) = sweep.at() {
             // What follows a stretch of data must begin at a function again.
-            let at = decoder.ip();
             if let Some(next) = self.starts_at(at) {
                 self.end_function(&mut steps);
                 edges.extend(current.filter(|_| open).map(|last: usize| (last, next)));
                 current = Some(next);
             }
-            decoder.decode_out(&mut insn);
+            let bytes = sweep.decode(&mut insn);
             let Some(function) = current.filter(|_| !insn.is_invalid()) else {
-                self.not_code += insn.len() as u64;
+                self.not_code += bytes;
                 continue;
             };
             self.instructions += 1;
@@ -161,8 +170,7 @@ impl Module {
         factory: &mut InstructionInfoFactory,
     ) -> Step {
         let references = factory.info(insn).used_memory().iter().filter(|m| is_access(m.access())).count();
-        let mut step =
-            Step { at: insn.ip(), references: references as u32, calls: false, jump: None, falls: true };
+        let mut step = Step { at: insn.ip(), references: references as u32, falls: true, ..Step::default() };
         let target = direct_target(insn);
         let within = target.filter(|t| (self.starts[function]..end).contains(t));
         match insn.flow_control() {
@@ -177,6 +185,7 @@ impl Module {
                 step.falls = false;
             }
             FlowControl::IndirectBranch => {
+                step.anywhere = !insn.is_ip_rel_memory_operand();
                 step.calls = true;
                 step.falls = false;
             }
@@ -272,14 +281,14 @@ fn is_access(access: OpAccess) -> bool {
     !matches!(access, OpAccess::None | OpAccess::NoMemAccess)
 }
 
-fn is_code<'d>(section: &impl ObjectSection<'d>) -> bool {
+pub(crate) fn is_code<'d>(section: &impl ObjectSection<'d>) -> bool {
     match section.flags() {
         SectionFlags::Elf { sh_flags, .. } => sh_flags.0 & elf::SHF_EXECINSTR.0 != 0,
         _ => false,
     }
 }
 
-fn code_of<'d>(file: &object::File<'d>) -> Vec<Code<'d>> {
+pub(crate) fn code_of<'d>(file: &object::File<'d>) -> Vec<Code<'d>> {
     let sections = file.sections().filter(is_code);
     sections.filter_map(|s| Some(Code { address: s.address(), bytes: s.data().ok()? })).collect()
 }
@@ -302,13 +311,13 @@ fn initializers(file: &object::File<'_>) -> Vec<u64> {
 }
 
 /// Targets of direct calls: functions, whether a table knows them or not.
-fn direct_targets(code: &[Code<'_>]) -> BTreeSet<u64> {
+fn direct_targets(code: &[Code<'_>], sure: &[u64]) -> BTreeSet<u64> {
     let mut targets = BTreeSet::new();
     let mut insn = Instruction::default();
     for stretch in code {
-        let mut decoder = Decoder::with_ip(64, stretch.bytes, stretch.address, DecoderOptions::NONE);
-        while decoder.can_decode() {
-            decoder.decode_out(&mut insn);
+        let mut sweep = Sweep::new(stretch, sure);
+        while sweep.at().is_some() {
+            sweep.decode(&mut insn);
             if insn.is_call_near() {
                 targets.insert(insn.near_branch64());
             }

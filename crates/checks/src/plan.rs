@@ -1,5 +1,6 @@
 //! Which checks are left out: the bars of figures 6 and 8.
 
+use crate::loops::Loop;
 use crate::module::Module;
 use std::str::FromStr;
 
@@ -44,6 +45,29 @@ impl Scheme {
         ]
     };
 
+    /// Which functions of a module keep their entry check.
+    pub(crate) fn entries_of(self, module: &Module) -> Vec<bool> {
+        match self.entries {
+            Entries::All => vec![true; module.starts.len()],
+            Entries::NoLeaves => (0..module.starts.len()).map(|f| !module.graph.is_leaf(f)).collect(),
+            Entries::Cycles => module.graph.checked(),
+            Entries::None => vec![false; module.starts.len()],
+        }
+    }
+
+    /// Whether a backward branch keeps its check. What closes no cycle needs none, and has none in the paper; `orig` counts
+    /// it all the same, to be what a check at every backward branch costs.
+    pub(crate) fn keeps(self, one: &Loop) -> bool {
+        match self.boring {
+            None if self.entries == Entries::All => true,
+            _ if !one.cycle => false,
+            None => true,
+            // The limit: no back-edge at all.
+            Some(u32::MAX) => false,
+            Some(k) => !one.is_boring(k),
+        }
+    }
+
     /// Its name, for those of figure 6.
     pub fn name(self) -> Option<&'static str> {
         Scheme::ALL.into_iter().find(|(_, scheme)| *scheme == self).map(|(name, _)| name)
@@ -80,18 +104,8 @@ pub struct Plan {
 impl Plan {
     /// What a scheme means for a module.
     pub fn new(module: &Module, scheme: Scheme) -> Plan {
-        let checked = match scheme.entries {
-            Entries::All => vec![true; module.starts.len()],
-            Entries::NoLeaves => (0..module.starts.len()).map(|f| !module.graph.is_leaf(f)).collect(),
-            Entries::Cycles => module.graph.checked(),
-            Entries::None => vec![false; module.starts.len()],
-        };
-        let keeps = |l: &&crate::loops::Loop| match scheme.boring {
-            None => true,
-            // The limit: no back-edge at all.
-            Some(u32::MAX) => false,
-            Some(k) => !l.is_boring(k),
-        };
+        let checked = scheme.entries_of(module);
+        let keeps = |l: &&Loop| scheme.keeps(l);
         let calls = module.calls.iter().filter(|(_, callee)| !checked[*callee]).map(|(at, _)| *at);
         let all = scheme.entries == Entries::None;
         let indirect = module.indirect.iter().copied().filter(|_| all);

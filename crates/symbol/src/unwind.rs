@@ -3,9 +3,29 @@
 use gimli::UnwindSection;
 use std::collections::BTreeMap;
 
+/// What the tables say of a function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Frame {
+    /// First address.
+    pub start: u64,
+    /// Bytes.
+    pub size: u64,
+    /// Where its table of exceptions is, if it has one; 0 where only a pointer to it is known.
+    pub exceptions: Option<u64>,
+    /// It is where a signal handler returns to.
+    pub signal: bool,
+}
+
 /// First address and bytes of every function that can be unwound through, in order: from the contents of `.eh_frame` and
 /// the address that the file gives it.
 pub fn functions(eh_frame: &[u8], address: u64) -> Vec<(u64, u64)> {
+    let mut all: Vec<_> = frames(eh_frame, address).iter().map(|f| (f.start, f.size)).collect();
+    all.dedup();
+    all
+}
+
+/// What is said of every function that can be unwound through, in order.
+pub fn frames(eh_frame: &[u8], address: u64) -> Vec<Frame> {
     let mut all = Vec::new();
     let frames = gimli::EhFrame::new(eh_frame, gimli::LittleEndian);
     let bases = gimli::BaseAddresses::default().set_eh_frame(address);
@@ -21,11 +41,19 @@ pub fn functions(eh_frame: &[u8], address: u64) -> Vec<(u64, u64)> {
             }
             Ok(parents[&at].clone())
         });
-        all.extend(parsed.ok().map(|fde| (fde.initial_address(), fde.len())));
+        all.extend(parsed.ok().map(|fde| frame(&fde)));
     }
     all.sort_unstable();
     all.dedup();
     all
+}
+
+fn frame<R: gimli::Reader>(fde: &gimli::FrameDescriptionEntry<R>) -> Frame {
+    let exceptions = fde.lsda().map(|pointer| match pointer {
+        gimli::Pointer::Direct(address) => address,
+        gimli::Pointer::Indirect(_) => 0,
+    });
+    Frame { start: fde.initial_address(), size: fde.len(), exceptions, signal: fde.is_signal_trampoline() }
 }
 
 /// The function that an address lies in.
