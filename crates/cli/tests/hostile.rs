@@ -1,6 +1,6 @@
 //! Every hostile program, natively and under every mode of `sonde run` that exists, with random settings: outputs and
-//! exit status must be the same bytes. `SONDE_SEED` repeats a run, `SONDE_ONLY=name` selects programs, `SONDE_WORK`
-//! (percent) makes them work longer.
+//! exit status must be the same bytes. `SONDE_SEED` repeats a run, `SONDE_ONLY=name` selects programs, `SONDE_MODES=name`
+//! modes, `SONDE_WORK` (percent) makes them work longer.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -69,8 +69,14 @@ const MOST_ONCE: usize = 4;
 /// Modes that record everything get less work: the consumer, not optimized in tests, is what takes the time there.
 const EXHAUSTIVE_WORK: u32 = 15;
 
+/// The modes to try.
+fn modes() -> Vec<settings::Mode> {
+    let only = std::env::var("SONDE_MODES").unwrap_or_default();
+    settings::modes(sonde()).into_iter().filter(|mode| mode.to_string().contains(&only)).collect()
+}
+
 fn every_mode(subject: &Subject, seed: u64) -> Tally {
-    let (exhaustive, bursts) = settings::modes(sonde()).into_iter().partition(|m| m.records_always());
+    let (exhaustive, bursts) = modes().into_iter().partition(|m| m.records_always());
     let mut tally = Tally::default();
     observe(subject, bursts, seed, &mut tally);
     observe(&subject.with_work(EXHAUSTIVE_WORK), exhaustive, seed, &mut tally);
@@ -107,7 +113,7 @@ fn every_program_is_the_same_in_every_mode() {
     let chosen = programs.iter().filter(|p| p.name.contains(&only));
     let subjects: Vec<Subject> = chosen.filter_map(|p| Subject::hostile(p, folder, LIMIT)).collect();
     assert!(!subjects.is_empty(), "no program has {only:?} in its name");
-    let modes: Vec<String> = settings::modes(sonde()).iter().map(ToString::to_string).collect();
+    let modes: Vec<String> = modes().iter().map(ToString::to_string).collect();
     let seed = seed();
     say(&format!("{} programs, natively and in modes {modes:?}, SONDE_SEED={seed}", subjects.len()));
     sonde().refused().iter().for_each(|r| say(r));

@@ -131,11 +131,23 @@ impl Engine {
     /// Lets the kernel restore the program's registers, mask and alternate stack.
     pub fn go_native(&self, thread: &mut Thread, pc: u64) -> ! {
         thread.inside.store(0, Release);
+        let pc = self.native_at(thread, pc);
         self.fill_frame(thread, pc);
         // SAFETY: gs held nothing of the program.
         unsafe { process::set_gs_base(thread.old_gs as usize) };
         // SAFETY: the frame is complete.
         unsafe { entry::sonde_go_native(thread) }
+    }
+
+    /// Where the thread goes on natively at `pc`; if checks are counted there, their number begins anew.
+    pub fn native_at(&self, thread: &mut Thread, pc: u64) -> u64 {
+        let config = &self.control().config;
+        if config.in_place == 0 {
+            return pc;
+        }
+        thread.checks = config.gap_checks.max(1);
+        let code = &mut self.translator.lock().code;
+        if code.find(pc).is_some() { code.in_place.runs_at(pc) } else { pc }
     }
 
     /// Books the end of a burst. The mask and registers are the caller's business.

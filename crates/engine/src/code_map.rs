@@ -6,6 +6,7 @@
 //! anonymous). Rejected: write-protecting (changes the program), trusting the C library's loader lists (static
 //! programs, raw mmap).
 
+use crate::in_place::InPlace;
 use core::ffi::CStr;
 use sonde_sys::memory::File;
 
@@ -41,6 +42,8 @@ pub struct CodeMap {
     last: usize,
     /// Where the copies lie, which the program never jumps to by itself.
     pub ours: (u64, u64),
+    /// What Sonde itself changed.
+    pub in_place: InPlace,
 }
 
 /// What a check found.
@@ -69,7 +72,14 @@ impl CodeMap {
             low: u64::MAX,
             high: 0,
         };
-        CodeMap { ranges: [none; MAX_RANGES], count: 0, hash: 0, last: 0, ours: (0, 0) }
+        CodeMap {
+            ranges: [none; MAX_RANGES],
+            count: 0,
+            hash: 0,
+            last: 0,
+            ours: (0, 0),
+            in_place: InPlace::none(),
+        }
     }
 
     /// The range that holds `pc`.
@@ -89,16 +99,19 @@ impl CodeMap {
             self.hash = hash;
             return Check::Changed;
         }
-        let changed = self.ranges[..self.count].iter().any(|r| r.low <= r.high && r.file && pages_changed(r));
-        if changed {
-            for r in &mut self.ranges[..self.count] {
-                if r.low <= r.high && r.file && pages_changed(r) {
-                    r.cacheable = false;
-                }
+        let mut check = Check::Same;
+        for r in &mut self.ranges[..self.count] {
+            if r.low <= r.high && r.file && !self.in_place.holds(r.start) && pages_changed(r) {
+                r.cacheable = false;
+                check = Check::Changed;
             }
-            return Check::Changed;
         }
-        Check::Same
+        if let Some(start) = self.in_place.changed(sonde_sys::time::tsc) {
+            self.find(start).into_iter().for_each(|range| range.cacheable = false);
+            self.in_place.forget_copies();
+            check = Check::Changed;
+        }
+        check
     }
 
     /// Whether copies were made from code between two addresses.
@@ -158,6 +171,7 @@ impl CodeMap {
         for r in &mut self.ranges[..self.count] {
             (r.low, r.high) = (u64::MAX, 0);
         }
+        self.in_place.forget_copies();
     }
 
     fn reload(&mut self) {

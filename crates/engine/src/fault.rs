@@ -113,6 +113,7 @@ impl Engine {
         }
         uc.mask = thread.frame.mask;
         uc.stack = thread.app_stack;
+        uc.regs.rip = self.native_at(thread, uc.regs.rip);
         // SAFETY: gs held nothing of the program.
         unsafe { process::set_gs_base(thread.old_gs as usize) };
         self.go_native_with(thread, uc)

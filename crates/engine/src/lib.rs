@@ -20,6 +20,7 @@ pub mod fault;
 mod filling;
 pub mod frame;
 pub mod heap;
+mod in_place;
 pub mod log;
 pub mod program_memory;
 pub mod random;

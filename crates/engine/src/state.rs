@@ -6,6 +6,7 @@ use crate::entry;
 use crate::fault::FaultActions;
 use crate::filling::Filling;
 use crate::frame::Template;
+use crate::in_place::InPlace;
 use crate::spin::Spin;
 use crate::thread::{self, Pool, Thread};
 use crate::translate::Translator;
@@ -150,7 +151,8 @@ pub unsafe fn start(with: Start) -> Option<&'static Engine> {
         _ => Detail::Values,
     };
     let checks = config.policy != policy::ALWAYS;
-    let returns = config.policy != policy::COUNTER;
+    // Checks that are counted in the program's own code are those of counter mode.
+    let returns = config.policy != policy::COUNTER && config.in_place == 0;
     let recording = Emitter::new(layouts[0], Mode { checks, returns, record: true });
     let checking = Emitter::new(layouts[1], Mode { checks, returns, record: false });
     let table = control.regions.unchecked;
@@ -170,8 +172,15 @@ pub unsafe fn start(with: Start) -> Option<&'static Engine> {
     };
     let wanted = (!unwatched.is_empty()).then(|| Wanted::new(unwatched));
     let descriptors = control.regions.descriptors;
+    let table = control.regions.in_place;
+    // SAFETY: the region lies in the shared mapping, which is never unmapped, begins at a page, and is written while the
+    // program stands still.
+    let changes = unsafe {
+        core::slice::from_raw_parts((with.shared as u64 + table.start) as *const u64, table.len as usize / 8)
+    };
     let mut code = CodeMap::new();
     code.ours = bounds;
+    code.in_place = InPlace::new(changes)?;
     let translator = Translator {
         cache,
         code,

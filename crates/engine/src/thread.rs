@@ -4,6 +4,7 @@ use crate::whole::WholeTable;
 use core::mem::offset_of;
 use core::sync::atomic::{AtomicI32, AtomicU32};
 use sonde_sys::signal::Context;
+use sonde_wire::slot;
 use sonde_x64::emit::{Layout, Way, Whole};
 
 /// Bytes of the private stack on which translation runs (programs have 16 KB stacks, and less is left of them).
@@ -206,7 +207,14 @@ pub fn whole(entries: [u32; Way::COUNT], stubs: u64) -> Whole {
 
 pub use sonde_wire::slot::{MAX_THREADS, SLOT_BYTES};
 
-const _: () = assert!(offset_of!(Thread, origin) == 56 && offset_of!(Thread, tid) == 48);
+const _: () = assert!(offset_of!(Thread, origin) == 56 && offset_of!(Thread, tid) == slot::TID);
+// Stubs in the program's own code use these.
+const _: () = assert!(
+    offset_of!(Thread, save_rcx) == slot::SAVE
+        && offset_of!(Thread, checks) == slot::CHECKS
+        && offset_of!(Thread, target) == slot::TARGET
+        && offset_of!(Thread, app_r14) == slot::APP_R14
+);
 
 impl Thread {
     /// The alternate stack on which our handlers run: the program's own may be small, or be in use.
@@ -226,7 +234,7 @@ impl Pool {
     pub fn new() -> Option<Pool> {
         use sonde_sys::memory::*;
         let flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
-        let base = mmap(0, MAX_THREADS * SLOT_BYTES, PROT_READ | PROT_WRITE, flags, -1).ok()?;
+        let base = mmap(0, slot::POOL_BYTES, PROT_READ | PROT_WRITE, flags, -1).ok()?;
         Some(Pool { base })
     }
 

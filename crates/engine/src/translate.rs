@@ -3,6 +3,7 @@
 use crate::cache::{CHECKING, Cache, ExitInfo, RECORDING, Superblock, WatchedLoad};
 use crate::code_map::{Check, CodeMap};
 use crate::filling::Filling;
+use crate::in_place::Original;
 use crate::state::Engine;
 use crate::wanted::Wanted;
 use core::sync::atomic::Ordering::{Acquire, Release};
@@ -62,10 +63,15 @@ pub fn code_at<'a>(code: &mut CodeMap, pc: u64) -> Option<&'a [u8]> {
     let len = (range.end - pc).min(FETCH);
     range.low = range.low.min(pc);
     range.high = range.high.max(pc + len - 1);
+    let at = match code.in_place.original(pc, len) {
+        Original::Same => pc,
+        Original::At(at) => at,
+        Original::Unknown => return None,
+    };
     // SAFETY: the mapping list says these bytes are mapped readable (executable implies readable on x86-64) and not
     // writable; the list was checked at the begin of the burst. A program that unmaps code while another of its
-    // threads runs it would crash on its own.
-    Some(unsafe { core::slice::from_raw_parts(pc as *const u8, len as usize) })
+    // threads runs it would crash on its own. Where Sonde changed the code, the original lies in a mapping of Sonde's.
+    Some(unsafe { core::slice::from_raw_parts(at as *const u8, len as usize) })
 }
 
 /// The kind of an exit as stored.

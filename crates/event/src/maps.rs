@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// One mapping, as `/proc/PID/maps` tells it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Mapping {
     /// First address.
     pub start: u64,

@@ -193,7 +193,7 @@ impl Site<'_> {
     }
 
     /// The context of the thread: its own, or one that nobody uses.
-    fn slot(&self) -> Option<(u64, Head)> {
+    pub fn slot(&self) -> Option<(u64, Head)> {
         let (tid, pool) = (self.tid, self.control.pool.load(Relaxed));
         for i in 0..MAX_THREADS {
             let at = pool + ((tid as usize + i) % MAX_THREADS * SLOT_BYTES) as u64;

@@ -67,6 +67,9 @@ pub enum LaunchError {
         "cannot get the probe into the program without ptrace: {0}; `sonde doctor` says what this machine allows"
     )]
     NoWay(String),
+    /// Its code cannot be changed.
+    #[error("{0}")]
+    NotInPlace(String),
     /// The program ended while it was being prepared.
     #[error("the program ended before it started: {0}")]
     Died(String),

@@ -1,6 +1,7 @@
 //! Finds out what this machine allows, by trying: the questions behind `sonde doctor`.
 
 use crate::error::LaunchError;
+use crate::in_place::Bell;
 use crate::options::{Loader, Options, Policy};
 use crate::program::Program;
 use crate::serve::{Exit, Outlets};
@@ -58,6 +59,7 @@ pub fn examine() -> Vec<Finding> {
         cpu_timers(),
         ptrace(),
         memory_files(),
+        watched_pages(),
         low_memory(),
         process_files(),
         filters(),
@@ -181,6 +183,15 @@ fn memory_files() -> Finding {
     // SAFETY: our own descriptor.
     unsafe { libc::close(fd) };
     good("shared memory", "memfd_create works")
+}
+
+fn watched_pages() -> Finding {
+    match Bell::is_allowed() {
+        Ok(()) => good("watched pages", "userfaultfd works"),
+        Err(error) => {
+            bad("watched pages", State::Limited, error.to_string(), "leave --in-place out; all else works")
+        }
+    }
 }
 
 fn low_memory() -> Finding {

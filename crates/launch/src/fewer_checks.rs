@@ -4,6 +4,7 @@ use crate::options::{Options, Policy};
 use crate::program::Program;
 use crate::shared::SharedMemory;
 use sonde_checks::{Entries, Module, Needed, Plan, Scheme, needed};
+use std::collections::HashMap;
 use std::env;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -30,8 +31,24 @@ pub struct FewerChecks {
 /// A file that was analysed.
 struct Analysed {
     identity: u64,
+    module: Module,
     plan: Plan,
     offsets: Vec<u32>,
+}
+
+/// What is known of files by now, so that none is analysed twice.
+#[derive(Default)]
+pub struct Modules(HashMap<u64, Module>);
+
+impl Modules {
+    /// What is known of a file, found out if need be.
+    pub fn open(&mut self, file: &Path) -> Result<Module, String> {
+        let identity = identity(file)?;
+        match self.0.remove(&identity) {
+            Some(module) => Ok(module),
+            None => Module::open(file).map_err(|error| error.to_string()),
+        }
+    }
 }
 
 /// Whether any check is left out.
@@ -43,8 +60,14 @@ fn keeps_all(scheme: Scheme) -> bool {
     scheme.entries == Entries::All && scheme.boring.is_none()
 }
 
-/// Analyses the program and what it needs, and writes the table. None if all checks are kept.
-pub fn prepare(program: &Program, options: &Options, shared: &SharedMemory) -> Option<FewerChecks> {
+/// Analyses the program and what it needs, and writes the table. None if all checks are kept. What is known of the files goes to
+/// `modules`, if they are wanted again.
+pub fn prepare(
+    program: &Program,
+    options: &Options,
+    shared: &SharedMemory,
+    modules: &mut Modules,
+) -> Option<FewerChecks> {
     if !are_wanted(options) {
         return None;
     }
@@ -70,8 +93,11 @@ pub fn prepare(program: &Program, options: &Options, shared: &SharedMemory) -> O
             Err(why) => found.left.push(why),
         }
     }
-    let modules: Vec<(u64, &[u32])> = kept.iter().map(|one| (one.identity, one.offsets.as_slice())).collect();
-    shared.write_unchecked(&modules);
+    let tables: Vec<(u64, &[u32])> = kept.iter().map(|one| (one.identity, one.offsets.as_slice())).collect();
+    shared.write_unchecked(&tables);
+    if options.in_place {
+        modules.0.extend(kept.into_iter().map(|one| (one.identity, one.module)));
+    }
     Some(found)
 }
 
@@ -88,14 +114,20 @@ impl FewerChecks {
 
 fn analyse(file: &Path, scheme: Scheme) -> Result<Analysed, String> {
     // Before it is read: a file that is replaced meanwhile is not the one that the probe will find.
-    let meta = std::fs::metadata(file).map_err(|error| format!("{}: {error}", file.display()))?;
-    let times = [meta.mtime(), meta.mtime_nsec(), meta.ctime(), meta.ctime_nsec()].map(|t| t as u64);
-    let words = [meta.dev(), meta.ino(), meta.size(), times[0], times[1], times[2], times[3]];
+    let identity = identity(file)?;
     let module = Module::open(file).map_err(|error| error.to_string())?;
     let plan = Plan::new(&module, scheme);
     // Code beyond 4 GiB of a file keeps its checks.
     let offsets = plan.unchecked.iter().filter_map(|offset| u32::try_from(*offset).ok()).collect();
-    Ok(Analysed { identity: sonde_wire::checks::identity(&words), plan, offsets })
+    Ok(Analysed { identity, module, plan, offsets })
+}
+
+/// Which version of which file it is.
+fn identity(file: &Path) -> Result<u64, String> {
+    let meta = std::fs::metadata(file).map_err(|error| format!("{}: {error}", file.display()))?;
+    let times = [meta.mtime(), meta.mtime_nsec(), meta.ctime(), meta.ctime_nsec()].map(|t| t as u64);
+    let words = [meta.dev(), meta.ino(), meta.size(), times[0], times[1], times[2], times[3]];
+    Ok(sonde_wire::checks::identity(&words))
 }
 
 fn folders(variable: &str) -> Vec<PathBuf> {
@@ -122,7 +154,7 @@ mod tests {
         let options = options(scheme.parse().unwrap(), max_memory);
         let program = Program::find(std::env::current_exe().unwrap().as_os_str(), &[]).unwrap();
         let shared = SharedMemory::new(&options, 0, 23).unwrap();
-        prepare(&program, &options, &shared)
+        prepare(&program, &options, &shared, &mut Modules::default())
     }
 
     #[test]

@@ -56,6 +56,8 @@ pub struct Options {
     pub policy: Policy,
     /// Which checks counter mode keeps (paper 4 section 4).
     pub scheme: Scheme,
+    /// Whether counter mode counts checks in the program's own code, which is changed for that, instead of in a copy.
+    pub in_place: bool,
     /// What to record.
     pub detail: Detail,
     /// What starts a burst.
@@ -97,6 +99,7 @@ impl Default for Options {
         Options {
             policy: Policy::Bursts { period: DEFAULT_PERIOD, checks: 1000 },
             scheme: Scheme::default(),
+            in_place: false,
             detail: Detail::Values,
             trigger: Trigger::Auto,
             loader: Loader::Auto,

@@ -4,7 +4,7 @@ use crate::error::LaunchError;
 use crate::image::Image;
 use crate::ptrace::Tracee;
 use crate::shared::SharedMemory;
-use sonde_wire::slot::{MAX_THREADS, SLOT_BYTES};
+use sonde_wire::slot::POOL_BYTES;
 use std::fs;
 use std::io;
 use std::sync::atomic::Ordering::Relaxed;
@@ -104,7 +104,7 @@ pub(crate) fn place_at(
     tracee.set_registers(&back)?;
     let control = shared.control();
     let cache = control.cache_start.load(Relaxed);
-    let pool = (control.pool.load(Relaxed), (MAX_THREADS * SLOT_BYTES) as u64);
+    let pool = (control.pool.load(Relaxed), POOL_BYTES as u64);
     let rest =
         vec![(at, shared.len() as u64), (cache, control.cache_end.load(Relaxed).saturating_sub(cache)), pool];
     Ok(Holdings { probe: (base, len), rest })

@@ -3,6 +3,7 @@
 use crate::children::{self, Children, Ended};
 use crate::follow::{Followed, Parts};
 use crate::govern::Governed;
+use crate::in_place::InPlaceFacts;
 use crate::job_control;
 use crate::reading::{Clerk, Desk};
 use crate::session::Session;
@@ -109,6 +110,8 @@ pub struct Served {
     pub followed: Followed,
     /// How often bursts came, where a limit on what they cost decided that.
     pub governed: Option<Governed>,
+    /// What was changed in the program's code so that it counts checks, or why nothing could be.
+    pub in_place: Option<Result<InPlaceFacts, String>>,
     /// CPU time that Sonde had used when the program ended.
     pub sonde_cpu: Duration,
 }
@@ -165,7 +168,11 @@ impl Session {
         let uncovered = threads + self.stops.as_ref().map_or(0, |s| s.uncovered);
         let spent = Spent { cpu: self.cpu, system: self.system, children: self.children(), uncovered };
         let (totals, decoder) = desk.study.conclude(&self.clock, spent);
-        Served { exit, totals, decoder, followed: self.followed, governed, sonde_cpu }
+        let mut in_place = self.in_place();
+        if let Some(Ok(facts)) = &mut in_place {
+            facts.came_later(totals.mappings.all());
+        }
+        Served { exit, totals, decoder, followed: self.followed, governed, in_place, sonde_cpu }
     }
 
     /// Triggers, and does what has to be done for the program, until it ends. None if the reader does before.
@@ -206,7 +213,7 @@ impl Session {
             }
             if !again {
                 let patience = self.stops.as_ref().map_or(Duration::from_millis(2), Stops::patience);
-                waiting.wait(patience);
+                waiting.wait(patience, self.stops.as_ref().and_then(Stops::fd));
             }
         }
         None
@@ -230,6 +237,10 @@ impl Session {
                 }
                 Some(News::Replaced(child)) => {
                     self.child_replaced(child, clerk);
+                    Poll::Again
+                }
+                Some(News::AtEntry) => {
+                    self.change_code();
                     Poll::Again
                 }
                 Some(News::Leaving(leaving)) => {

@@ -1,10 +1,11 @@
 //! One program under study, from its start to its end.
 
 use crate::error::LaunchError;
-use crate::fewer_checks::{self, FewerChecks};
+use crate::fewer_checks::{self, FewerChecks, Modules};
 use crate::follow::Followed;
 use crate::govern::Governor;
 use crate::governing::{self, Gone};
+use crate::in_place::{self, Bell, Changes, InPlaceFacts};
 use crate::options::{Loader, Options, Policy, Trigger};
 use crate::perf;
 use crate::place;
@@ -41,6 +42,8 @@ pub struct Setup {
     pub loader_note: Option<String>,
     /// Which checks counter mode leaves out, if it leaves any out.
     pub fewer_checks: Option<FewerChecks>,
+    /// Why the program's code could not be changed, where that was wanted.
+    pub not_in_place: Option<String>,
 }
 
 /// A running program with the probe inside.
@@ -66,6 +69,8 @@ pub struct Session {
     pub(crate) governor: Option<Governor>,
     /// What the probes of processes that are gone had counted.
     pub(crate) gone: Gone,
+    /// What is known of the program's files.
+    modules: Modules,
     setup: Setup,
     _signals: Signals,
 }
@@ -107,6 +112,7 @@ impl Session {
             loader: "mapped by the dynamic loader (LD_PRELOAD); recording begins after loading",
             loader_note: no_tracing.map(|error| format!("ptrace is not allowed: {error}")),
             fewer_checks: None,
+            not_in_place: None,
         };
         signals.program(pid);
         Ok(Session::new(study, Some(threads), None, clock, *options, setup, signals))
@@ -114,18 +120,24 @@ impl Session {
 
     fn start_traced(program: &Program, options: &Options) -> Result<Session, LaunchError> {
         let (kind, note) = choose_trigger(options)?;
+        if options.in_place {
+            Bell::is_allowed()?;
+        }
         let inside = match kind {
             Some(Kind::Timer) => sonde_wire::control::trigger::TIMER,
             Some(Kind::Stops) => sonde_wire::control::trigger::STOPS,
+            None if options.in_place => sonde_wire::control::trigger::STOPS,
             _ => sonde_wire::control::trigger::OUTSIDE,
         };
         let shared = Arc::new(SharedMemory::new(options, inside, SIGNAL)?);
-        let fewer_checks = fewer_checks::prepare(program, options, &shared);
+        let mut modules = Modules::default();
+        let fewer_checks = fewer_checks::prepare(program, options, &shared, &mut modules);
         let clock = Clock::start();
         let signals = Signals::take_over();
         let way = match kind {
             Some(Kind::Stops) => Way::Seized(Care::Bursts),
             Some(_) => Way::Placed,
+            None if options.in_place => Way::Seized(Care::Checks),
             None => Way::Seized(Care::Exec),
         };
         let Spawned { pid, number } = spawn(program, &shared, way)?;
@@ -142,16 +154,27 @@ impl Session {
             drop(tracee);
             let most = if options.follow { options.most_processes.max(1) } else { 0 };
             let mut stops = Stops::new(pid, care, &study.shared, most);
-            stops.go_on_after_exec(holdings);
+            stops.hold(holdings);
+            expect_entry(&mut stops, pid, options, &study.shared, &mut modules).inspect_err(|_| kill(pid))?;
+            stops.go_on();
             Some(stops)
         } else {
             tracee.detach()?;
             None
         };
         let loader = "placed at exec through ptrace";
-        let setup = Setup { trigger: kind, trigger_note: note, loader, loader_note: None, fewer_checks };
+        let setup = Setup {
+            trigger: kind,
+            trigger_note: note,
+            loader,
+            loader_note: None,
+            fewer_checks,
+            not_in_place: None,
+        };
         signals.program(pid);
-        Ok(Session::new(study, threads, stops, clock, *options, setup, signals))
+        let mut session = Session::new(study, threads, stops, clock, *options, setup, signals);
+        session.modules = modules;
+        Ok(session)
     }
 
     fn new(
@@ -180,6 +203,7 @@ impl Session {
             followed: Followed::default(),
             governor: governing::governor(&options),
             gone: Gone::default(),
+            modules: Modules::default(),
             setup,
             _signals: signals,
         }
@@ -194,7 +218,13 @@ impl Session {
         let Some(stops) = &mut self.stops else { return false };
         match placed {
             Ok(holdings) => {
-                stops.go_on_after_exec(holdings);
+                stops.hold(holdings);
+                if let Err(error) =
+                    expect_entry(stops, self.pid, &self.options, &self.shared, &mut self.modules)
+                {
+                    self.setup.not_in_place = Some(error.to_string());
+                }
+                stops.go_on();
                 true
             }
             Err(_) => {
@@ -202,6 +232,26 @@ impl Session {
                 false
             }
         }
+    }
+
+    /// The program stands at its entry: changes its code. If that cannot be, it runs natively, and the report says so.
+    pub(crate) fn change_code(&mut self) {
+        let changes = Changes::make(self.pid, self.options.scheme, &self.shared, &mut self.modules);
+        let Some(stops) = &mut self.stops else { return };
+        match changes {
+            Ok(changes) => stops.changed(changes, &self.shared),
+            Err(error) => self.setup.not_in_place = Some(error.to_string()),
+        }
+        stops.go_on();
+    }
+
+    /// What was changed in the program's code, or why it could not be.
+    pub fn in_place(&self) -> Option<Result<InPlaceFacts, String>> {
+        if let Some(why) = &self.setup.not_in_place {
+            return Some(Err(why.clone()));
+        }
+        let changes = self.stops.as_ref().and_then(Stops::changes)?;
+        Some(Ok(changes.facts().clone()))
     }
 
     /// How it was set up.
@@ -260,6 +310,25 @@ impl Session {
     pub fn ticks_per_second(&self) -> f64 {
         self.clock.ticks_per_second()
     }
+}
+
+/// The program stands still before its first instruction. If its code is to be changed: at once, if that is its entry, else
+/// when it comes there.
+fn expect_entry(
+    stops: &mut Stops,
+    pid: i32,
+    options: &Options,
+    shared: &SharedMemory,
+    modules: &mut Modules,
+) -> Result<(), LaunchError> {
+    if !options.in_place {
+        return Ok(());
+    }
+    match in_place::expect(&Tracee::new(pid)?)? {
+        Some(entry) => stops.change_at_entry(entry),
+        None => stops.changed(Changes::make(pid, options.scheme, shared, modules)?, shared),
+    }
+    Ok(())
 }
 
 /// The trigger where the probe is preloaded: perf events, else timers; and why not the former.

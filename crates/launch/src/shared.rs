@@ -6,7 +6,7 @@ use crate::options::{Options, Policy};
 use sonde_event::Detail;
 use sonde_event::Unwatched;
 use sonde_wire::control::{self, MAX_BUFFERS, policy};
-use sonde_wire::{Config, Control, Regions, unwatched};
+use sonde_wire::{Config, Control, Regions, Tables, in_place, unwatched};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -96,8 +96,9 @@ impl SharedMemory {
         }
         let unchecked = if fewer_checks::are_wanted(options) { parts.unchecked } else { 0 };
         let unwatched = if options.live_masks { unwatched::BYTES } else { 0 };
-        let regions =
-            Regions::new(parts.descriptors, unchecked, unwatched, parts.buffers, parts.buffer_bytes);
+        let in_place = if options.in_place { parts.unchecked } else { 0 };
+        let tables = Tables { unchecked, unwatched, in_place };
+        let regions = Regions::new(parts.descriptors, tables, parts.buffers, parts.buffer_bytes);
         let len = regions.file_len() as usize;
         // SAFETY: plain system calls on our own descriptor.
         let at = unsafe {
@@ -119,6 +120,8 @@ impl SharedMemory {
         let (policy, period_ns, burst_checks, gap_checks) = match options.policy {
             Policy::Bursts { period, checks } => (policy::BURSTS, period.as_nanos() as u64, checks, 0),
             Policy::Always => (policy::ALWAYS, 0, 0, 0),
+            // Bursts, as far as the engine is concerned: the program runs natively between them.
+            Policy::Counter { gap, checks } if options.in_place => (policy::BURSTS, 0, checks, gap),
             Policy::Counter { gap, checks } => (policy::COUNTER, 0, checks, gap),
         };
         let detail = match options.detail {
@@ -138,6 +141,7 @@ impl SharedMemory {
             sonde: std::process::id() as i32,
             cache_bytes,
             seed: options.seed,
+            in_place: u32::from(options.in_place),
         };
         let control = self.at.cast::<Control>();
         // SAFETY: the mapping is large enough, zeroed, and not shared with anybody yet.
@@ -159,6 +163,28 @@ impl SharedMemory {
             let to = self.at.add(region.start as usize).cast::<u32>();
             std::ptr::copy_nonoverlapping(table.as_ptr(), to, table.len());
         }
+    }
+
+    /// Writes what was changed in the program's code, while that stands still. The caller saw it to fit.
+    pub fn write_in_place(&self, modules: &[in_place::Module<'_>]) {
+        let region = self.regions.in_place;
+        let mut table = vec![0u64; region.len as usize / 8];
+        assert!(in_place::write(modules, &mut table), "the table fits");
+        // SAFETY: the region lies in the mapping; the program, which reads it, stands still.
+        unsafe {
+            let to = self.at.add(region.start as usize).cast::<u64>();
+            std::ptr::copy_nonoverlapping(table.as_ptr(), to, table.len());
+        }
+    }
+
+    /// Mappings that were placed beside the program's code, where that was changed.
+    pub fn beside_code(&self) -> Vec<(u64, u64)> {
+        let region = self.regions.in_place;
+        let table = self.words(region.start, region.len as usize / 8);
+        let mappings = |m: in_place::Module<'_>| {
+            [(m.original, m.original.saturating_add(m.end.saturating_sub(m.start))), (m.stubs, m.stubs_end)]
+        };
+        in_place::modules(table).flat_map(mappings).collect()
     }
 
     /// Whether the engine leaves out loads that nobody wants.

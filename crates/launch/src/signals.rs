@@ -158,14 +158,15 @@ impl Waiting {
         }
     }
 
-    /// Returns after this time, or as soon as something was reported, also since the last wait.
-    pub fn wait(&self, most: Duration) {
+    /// Returns after this time, or as soon as something was reported, also since the last wait, or can be read from `fd`.
+    pub fn wait(&self, most: Duration, fd: Option<i32>) {
         let most = libc::timespec { tv_sec: 0, tv_nsec: i64::from(most.subsec_nanos()) };
-        // SAFETY: there are no descriptors; time and set are valid.
+        let mut read = libc::pollfd { fd: fd.unwrap_or(-1), events: libc::POLLIN, revents: 0 };
+        // SAFETY: there is one descriptor, or none; time and set are valid.
         unsafe {
             let mut open = self.before;
             libc::sigdelset(&mut open, libc::SIGCHLD);
-            libc::ppoll(null_mut(), 0, &most, &open);
+            libc::ppoll(&mut read, 1, &most, &open);
         }
     }
 }

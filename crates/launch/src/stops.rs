@@ -10,6 +10,8 @@
 
 mod attach;
 mod covered;
+mod followed;
+mod ringing;
 mod unfinished;
 
 pub use self::attach::{Care, attach, finish_exec};
@@ -18,6 +20,7 @@ use self::unfinished::{CALL_STOP, Unfinished};
 use crate::begin::{self, Begun, Site, ptrace};
 use crate::children::{Ended, next_report, take_end};
 use crate::gaps::Gaps;
+use crate::in_place::{Changes, Entry};
 use crate::place::Holdings;
 use crate::shared::SharedMemory;
 use crate::thread_files::{cpu_ns, family_of, is_running, open_cpu, status_of};
@@ -64,6 +67,10 @@ pub struct Stops {
     threads: HashMap<i32, Covered>,
     gaps: Gaps,
     next_look: Instant,
+    /// The program's entry, while it is not there yet and its code is to be changed.
+    entry: Option<Entry>,
+    /// What was changed in its code.
+    changes: Option<Changes>,
     /// Most child processes that are followed at a time; 0 for none.
     most: usize,
     /// Child processes that went their own way.
@@ -81,6 +88,8 @@ pub struct Stops {
 pub enum News {
     /// A process ended.
     Ended(i32, Ended),
+    /// The program stands still at its entry.
+    AtEntry,
     /// Job control stopped the program, by this signal.
     Stopped(i32),
     /// A process replaced itself by another program (exec) and stands still in it: the program itself before its first
@@ -109,6 +118,8 @@ impl Stops {
             threads: HashMap::new(),
             gaps: Gaps::new(&shared.control().config),
             next_look: Instant::now(),
+            entry: None,
+            changes: None,
             most,
             children: 0,
             followed: 0,
@@ -125,7 +136,8 @@ impl Stops {
         }
         match open_cpu(pid, tid) {
             Ok(cpu) => {
-                let due_ns = cpu_ns(&cpu).unwrap_or(0) + gap;
+                let by_time = || cpu_ns(&cpu).unwrap_or(0) + gap;
+                let due_ns = if self.care == Care::Checks { u64::MAX } else { by_time() };
                 self.threads.insert(tid, Covered::new(pid, cpu, due_ns));
                 self.next_look = Instant::now();
             }
@@ -188,6 +200,7 @@ impl Stops {
         if now >= self.next_look {
             self.next_look = now + self.ask();
         }
+        self.hear();
         None
     }
 
@@ -211,27 +224,14 @@ impl Stops {
         let room = self.processes.len() <= self.most;
         if self.most == 0 || !room || !self.adopt(pid) {
             self.children += 1;
+            if let Some(entry) = self.entry {
+                entry.take_away_from(pid);
+            }
+            if let Some(changes) = &self.changes {
+                changes.let_go(pid);
+            }
             let _ = ptrace(libc::PTRACE_DETACH, pid, 0, 0);
         }
-    }
-
-    /// Follows a child, if it is one that can be.
-    fn adopt(&mut self, pid: i32) -> bool {
-        let Some(flags) = begin::clone_flags(pid) else { return false };
-        let (shares, waits) = (flags & libc::CLONE_VM as u64 != 0, flags & libc::CLONE_VFORK as u64 != 0);
-        if shares && !waits || flags & libc::CLONE_PARENT as u64 != 0 {
-            return false;
-        }
-        let parent = family_of(pid).and_then(|(_, parent)| self.processes.get(&parent));
-        let holdings = parent.filter(|_| !shares).map(|p| p.holdings.clone()).unwrap_or_default();
-        let inside = if shares { Inside::ParentsMemory } else { Inside::Nothing };
-        self.processes
-            .insert(pid, Process { inside, seccomp: status_of(pid, pid).seccomp, holdings, failures: 0 });
-        self.followed += 1;
-        let gap = self.gaps.first();
-        self.cover(pid, pid, gap);
-        let _ = ptrace(libc::PTRACE_CONT, pid, 0, 0);
-        true
     }
 
     /// All other threads are gone, and what was ours with the old image.
@@ -242,13 +242,14 @@ impl Stops {
             process.holdings = Holdings::default();
         }
         if pid == self.program {
+            (self.entry, self.changes) = (None, None);
             finish_exec(pid);
         }
         News::Replaced(pid)
     }
 
-    /// The probe is in the program's new image: it runs on.
-    pub fn go_on_after_exec(&mut self, holdings: Holdings) {
+    /// The probe is in the program's new image, which stands still.
+    pub fn hold(&mut self, holdings: Holdings) {
         let pid = self.program;
         let memory = File::options().read(true).write(true).open(format!("/proc/{pid}/mem"));
         if let (Ok(memory), Some(process)) = (memory, self.processes.get_mut(&pid)) {
@@ -257,14 +258,11 @@ impl Stops {
             let gap = self.gaps.next();
             self.cover(pid, pid, gap);
         }
-        let _ = ptrace(libc::PTRACE_CONT, pid, 0, 0);
     }
 
-    /// A followed process runs on in its new image, and gets a probe when a burst is due.
-    pub fn go_on_without_probe(&mut self, pid: i32) {
-        let gap = self.gaps.first();
-        self.cover(pid, pid, gap);
-        let _ = ptrace(libc::PTRACE_CONT, pid, 0, 0);
+    /// The program's first thread, which stands still, runs on.
+    pub fn go_on(&mut self) {
+        let _ = ptrace(libc::PTRACE_CONT, self.program, 0, 0);
     }
 
     /// The program's new image runs without us.
@@ -272,45 +270,19 @@ impl Stops {
         let _ = ptrace(libc::PTRACE_DETACH, self.program, 0, 0);
     }
 
-    /// Mappings of ours in a process.
-    pub fn holdings(&self, pid: i32) -> Holdings {
-        self.processes.get(&pid).map(|p| p.holdings.clone()).unwrap_or_default()
-    }
-
-    /// A process that was due got its probe: begins its burst.
-    pub fn placed(&mut self, pid: i32, tid: i32, holdings: Holdings, shared: &SharedMemory) {
-        let memory = File::options().read(true).write(true).open(format!("/proc/{tid}/mem"));
-        if let Some(process) = self.processes.get_mut(&pid) {
-            process.holdings = holdings;
-            process.inside = memory.map_or(Inside::Refused, Inside::Probe);
-        }
-        self.begin(pid, tid, shared);
-        let _ = ptrace(libc::PTRACE_CONT, tid, 0, 0);
-    }
-
     /// Lets a thread that stands still go on as it is.
     pub fn not_now(&mut self, tid: i32) {
         let _ = ptrace(libc::PTRACE_CONT, tid, 0, 0);
-    }
-
-    /// It could not get one. After some attempts it is let be; says whether that is so now.
-    pub fn failed(&mut self, pid: i32, tid: i32) -> bool {
-        let _ = ptrace(libc::PTRACE_CONT, tid, 0, 0);
-        let Some(process) = self.processes.get_mut(&pid) else { return false };
-        // What of the old ones is left is not known now.
-        process.holdings = Holdings::default();
-        process.failures += 1;
-        if process.failures < ATTEMPTS {
-            return false;
-        }
-        process.inside = Inside::Refused;
-        true
     }
 
     /// Asks the threads whose CPU time has come to stop. Says after what time it makes sense to look again: no thread takes
     /// more CPU time than time passes.
     fn ask(&mut self) -> Duration {
         let (mut next, lateness) = (LONGEST, self.lateness());
+        if self.care == Care::Checks {
+            // They tell by themselves.
+            return next;
+        }
         for (tid, thread) in &mut self.threads {
             let process = self.processes.get(&thread.pid);
             let can = process.is_some_and(|p| matches!(p.inside, Inside::Probe(_) | Inside::Nothing))
@@ -349,6 +321,10 @@ impl Stops {
             let _ = ptrace(libc::PTRACE_LISTEN, tid, 0, 0);
             return (tid == self.program).then_some(News::Stopped(signal));
         }
+        if event == 0 && signal == libc::SIGTRAP && self.entry.is_some_and(|entry| entry.is_reached(tid)) {
+            self.entry = None;
+            return Some(News::AtEntry);
+        }
         if event == libc::PTRACE_EVENT_EXIT && tid == pid {
             return Some(News::Leaving(pid));
         }
@@ -358,10 +334,18 @@ impl Stops {
                 None => {
                     let gap = self.gaps.first();
                     self.cover(pid, tid, gap);
+                    if let Some(shared) = shared(pid) {
+                        self.arm(tid, shared);
+                    }
                 }
                 Some(thread) if thread.asked => {
                     self.answers += 1;
                     (thread.asked, thread.spared) = (false, 0);
+                    if self.care == Care::Checks {
+                        self.rang(pid, tid, shared);
+                        let _ = ptrace(libc::PTRACE_CONT, tid, 0, 0);
+                        return None;
+                    }
                     thread.unfinished = Unfinished::find(pid, tid).filter(|call| call.prepare(tid));
                     if thread.unfinished.is_some() {
                         let _ = ptrace(libc::PTRACE_SYSCALL, tid, 0, 0);
@@ -378,6 +362,9 @@ impl Stops {
         if event != EVENT_STOP {
             self.ask_again(tid, event == 0);
         }
+        if event == 0 {
+            self.lead_out(pid, tid);
+        }
         let deliver = if event == 0 { signal } else { 0 };
         let _ = ptrace(libc::PTRACE_CONT, tid, 0, deliver as usize);
         None
@@ -387,7 +374,8 @@ impl Stops {
     /// the thread would count as asked for ever. Behind a signal not at once.
     fn ask_again(&mut self, tid: i32, is_signal: bool) {
         let Some(thread) = self.threads.get_mut(&tid) else { return };
-        if let Some(cpu) = cpu_ns(&thread.cpu).filter(|_| is_signal) {
+        let by_time = self.care == Care::Bursts;
+        if let Some(cpu) = cpu_ns(&thread.cpu).filter(|_| is_signal && by_time) {
             thread.signalled_ns = cpu;
             thread.spared += u8::from(thread.spared < MOST_SPARED && (thread.asked || cpu >= thread.due_ns));
             if thread.asked && thread.spared < MOST_SPARED {

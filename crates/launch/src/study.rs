@@ -9,7 +9,7 @@ use sonde_event::maps::Mapping;
 use sonde_event::{Decoder, Detail, StreamError};
 use sonde_wire::control::state;
 use sonde_wire::descriptor::{HEAD_WORDS, Head};
-use sonde_wire::slot::{MAX_THREADS, SLOT_BYTES};
+use sonde_wire::slot::POOL_BYTES;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
@@ -77,12 +77,12 @@ impl Study {
     fn leave_out_ours(&mut self) {
         let control = self.shared.control();
         let pool = control.pool.load(Relaxed);
-        let slots = (MAX_THREADS * SLOT_BYTES) as u64;
-        self.watch.leave_out([
+        let ours = [
             (control.probe_start.load(Relaxed), control.probe_end.load(Relaxed)),
             (control.cache_start.load(Relaxed), control.cache_end.load(Relaxed)),
-            (pool, if pool == 0 { 0 } else { pool.saturating_add(slots) }),
-        ]);
+            (pool, if pool == 0 { 0 } else { pool.saturating_add(POOL_BYTES as u64) }),
+        ];
+        self.watch.leave_out(ours.into_iter().chain(self.shared.beside_code()));
     }
 
     /// Looks at the mappings and tells what is new.

@@ -55,6 +55,8 @@ pub struct Config {
     pub cache_bytes: u64,
     /// Seed for the random gaps.
     pub seed: u64,
+    /// Whether checks are counted in the program's own code ([`crate::in_place`]), and begin bursts.
+    pub in_place: u32,
 }
 
 /// What is counted. Nothing is lost silently: each way of not recording something has its number.
@@ -237,6 +239,17 @@ pub struct Region {
     pub len: u64,
 }
 
+/// Bytes of the tables that only some runs have; 0 for none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tables {
+    /// See [`Regions::unchecked`].
+    pub unchecked: u64,
+    /// See [`Regions::unwatched`].
+    pub unwatched: u64,
+    /// See [`Regions::in_place`].
+    pub in_place: u64,
+}
+
 /// Where everything lies in the shared file.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -247,6 +260,8 @@ pub struct Regions {
     pub unchecked: Region,
     /// Table of loads that need not be recorded ([`crate::unwatched`]); empty if all are recorded.
     pub unwatched: Region,
+    /// What was changed in the program's code ([`crate::in_place`]); empty if nothing is.
+    pub in_place: Region,
     /// First log buffer; the others follow at distance `stride`.
     pub buffers: Region,
     /// Distance between buffers, the guard included.
@@ -256,24 +271,21 @@ pub struct Regions {
 }
 
 impl Regions {
-    /// Lays out a file for `count` buffers of `bytes` each (guard included), a descriptor ring and the tables of branches
-    /// without a check and of loads that need not be recorded.
-    pub fn new(
-        descriptor_bytes: u64,
-        unchecked_bytes: u64,
-        unwatched_bytes: u64,
-        count: u64,
-        bytes: u64,
-    ) -> Regions {
-        let control = (size_of::<Control>() as u64).next_multiple_of(4096);
-        let descriptors = Region { start: control, len: descriptor_bytes.next_multiple_of(4096) };
+    /// Lays out a file for `count` buffers of `bytes` each (guard included), a descriptor ring and tables.
+    pub fn new(descriptor_bytes: u64, tables: Tables, count: u64, bytes: u64) -> Regions {
+        let mut end = (size_of::<Control>() as u64).next_multiple_of(4096);
+        let mut region = |bytes: u64| {
+            let region = Region { start: end, len: bytes.next_multiple_of(4096) };
+            end += region.len;
+            region
+        };
+        let descriptors = region(descriptor_bytes);
+        let unchecked = region(tables.unchecked);
+        let unwatched = region(tables.unwatched);
+        let in_place = region(tables.in_place);
         let stride = bytes.next_multiple_of(4096);
-        let start = descriptors.start + descriptors.len;
-        let unchecked = Region { start, len: unchecked_bytes.next_multiple_of(4096) };
-        let start = start + unchecked.len;
-        let unwatched = Region { start, len: unwatched_bytes.next_multiple_of(4096) };
-        let buffers = Region { start: start + unwatched.len, len: stride * count };
-        Regions { descriptors, unchecked, unwatched, buffers, stride, count }
+        let buffers = region(stride * count);
+        Regions { descriptors, unchecked, unwatched, in_place, buffers, stride, count }
     }
 
     /// Size of the file.

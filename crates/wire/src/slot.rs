@@ -5,6 +5,20 @@ pub const MAX_THREADS: usize = 1024;
 /// Address space per context.
 pub const SLOT_BYTES: usize = 128 << 10;
 
+/// Address space of all contexts, and of one that is nobody's: threads that are not to be recorded count their checks in it.
+pub const POOL_BYTES: usize = (MAX_THREADS + 1) * SLOT_BYTES;
+
+/// Where a context holds whose it is.
+pub const TID: usize = 48;
+/// Where a context holds a register while something is looked up or counted.
+pub const SAVE: usize = 64;
+/// Where it holds the number of checks left.
+pub const CHECKS: usize = 96;
+/// Where it holds the pc that a branch goes to.
+pub const TARGET: usize = 144;
+/// Where it holds the program's r14.
+pub const APP_R14: usize = 16;
+
 /// The first eight words of a context.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -33,6 +33,8 @@ pub struct Sees {
     pub signal: bool,
     /// It lists the handlers that the kernel has for it: the exhaustive and counter modes keep some of their own there.
     pub handlers: bool,
+    /// It looks at its own code or at each of its steps: `--in-place` changes both.
+    pub code: bool,
     /// It traces its own children, which Sonde does where it follows them.
     pub tracer: bool,
 }
@@ -116,9 +118,10 @@ fn parse_line(line: &str) -> Result<Program, String> {
             "sees-signal" => sees.signal = true,
             "sees-handlers" => sees.handlers = true,
             "sees-tracer" => sees.tracer = true,
+            "sees-code" => sees.code = true,
             other => {
                 return Err(format!(
-                    "unknown option {other:?}: merge, sees-signal, sees-handlers, sees-tracer are known"
+                    "unknown option {other:?}: merge, sees-signal, sees-handlers, sees-tracer, sees-code are known"
                 ));
             }
         }

@@ -19,6 +19,8 @@ pub enum Mode {
     Masks,
     /// The two-version scheme that counts checks.
     Counter,
+    /// Checks counted in the program's own code.
+    InPlace,
 }
 
 impl fmt::Display for Mode {
@@ -29,6 +31,7 @@ impl fmt::Display for Mode {
             Self::Always(record) => write!(f, "always/{record}"),
             Self::Masks => f.write_str("always/masks"),
             Self::Counter => f.write_str("counter"),
+            Self::InPlace => f.write_str("counter/in place"),
         }
     }
 }
@@ -43,6 +46,7 @@ impl Mode {
     pub fn is_hidden_from(self, sees: Sees) -> bool {
         match self {
             Self::Bursts(trigger) => trigger == "stops" || !sees.signal,
+            Self::InPlace => !sees.code,
             Self::Follow => !sees.tracer,
             Self::Always(_) | Self::Masks | Self::Counter => !sees.handlers,
         }
@@ -72,6 +76,9 @@ pub fn modes(sonde: &Sonde) -> Vec<Mode> {
     if policy("counter") {
         modes.push(Mode::Counter);
     }
+    if policy("counter") && sonde.offers("--in-place", "") {
+        modes.push(Mode::InPlace);
+    }
     modes
 }
 
@@ -82,9 +89,10 @@ pub fn draw(mode: Mode, sonde: &Sonde, random: &mut Random) -> Vec<String> {
         Mode::Follow => bursts("stops", sonde, random),
         Mode::Always(record) => fixed(&["--policy", "always", "--record", record]),
         Mode::Masks => fixed(&["--policy", "always"]),
-        Mode::Counter => counter(sonde, random),
+        Mode::Counter => counter(sonde, (1, 3_000), random),
+        Mode::InPlace => in_place(sonde, random),
     };
-    let triggered = matches!(mode, Mode::Bursts(_) | Mode::Counter);
+    let triggered = matches!(mode, Mode::Bursts(_) | Mode::Counter | Mode::InPlace);
     let masked = mode == Mode::Masks || triggered && sonde.offers("--live-masks", "") && random.once_in(4);
     if masked {
         mask(&mut options, random);
@@ -120,9 +128,16 @@ fn bursts(trigger: &str, sonde: &Sonde, random: &mut Random) -> Vec<String> {
     options
 }
 
-fn counter(sonde: &Sonde, random: &mut Random) -> Vec<String> {
+fn in_place(sonde: &Sonde, random: &mut Random) -> Vec<String> {
+    // Each burst takes tens of microseconds to begin, and some programs pass millions of checks.
+    let mut options = counter(sonde, (3_000, 1_000_000), random);
+    options.push("--in-place".into());
+    options
+}
+
+fn counter(sonde: &Sonde, between: (u64, u64), random: &mut Random) -> Vec<String> {
     // Few enough between bursts that every program, however short, comes to one.
-    let checks = random.log_uniform(1, 3_000);
+    let checks = random.log_uniform(between.0, between.1);
     let recorded = random.log_uniform(1, 10_000);
     let mut options = fixed(&["--policy", "counter", "--burst"]);
     options.push(format!("{checks}:{recorded}"));
@@ -158,7 +173,7 @@ mod tests {
     use super::*;
     use std::path::Path;
 
-    const HELP: &str = "  --policy <P> bursts|always|counter\n  --trigger <T> auto|stops|perf|timer\n  --record <R> blocks|addresses|values\n  --period <D>\n  --burst <N>\n  --rate <R>\n  --random-gap <G>\n  --follow\n  --live-masks\n  --mask-step <N>\n  --what <W>\n  --value-method <M>\n  --value-resample <N>\n";
+    const HELP: &str = "  --policy <P> bursts|always|counter\n  --trigger <T> auto|stops|perf|timer\n  --record <R> blocks|addresses|values\n  --period <D>\n  --burst <N>\n  --rate <R>\n  --random-gap <G>\n  --follow\n  --in-place\n  --live-masks\n  --mask-step <N>\n  --what <W>\n  --value-method <M>\n  --value-resample <N>\n";
 
     #[test]
     fn all_modes_of_a_full_sonde_and_none_of_an_empty_one() {
@@ -175,7 +190,8 @@ mod tests {
                 "always/addresses",
                 "always/values",
                 "always/masks",
-                "counter"
+                "counter",
+                "counter/in place"
             ]
         );
         assert!(modes(&Sonde::described(Path::new("sonde"), None, None)).is_empty());

@@ -25,6 +25,9 @@ impl Sonde {
         if sonde.accepts("--trigger", "perf") && !sonde.starts(&["--trigger", "perf"]) {
             sonde.refused.push("--trigger perf: this machine does not allow it".into());
         }
+        if sonde.accepts("--in-place", "") && !sonde.starts(&["--policy", "counter", "--in-place"]) {
+            sonde.refused.push("--in-place needs userfaultfd, which this machine does not allow".into());
+        }
         sonde
     }
 

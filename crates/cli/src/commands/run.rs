@@ -6,6 +6,7 @@ mod args;
 mod drops;
 mod facts;
 mod hot;
+mod in_place;
 mod kept;
 mod pace;
 pub mod price;
@@ -27,6 +28,7 @@ pub use args::{Args, CommandLine, Recording};
 pub use drops::loss_in_words;
 use facts::{Facts, Known, Memory};
 pub use facts::{due, too_few};
+use in_place::InPlace;
 use kept::{Line, Taken};
 use pace::{Measured, Pace};
 use processes::Processes;
@@ -200,6 +202,7 @@ fn conclude(
         when: options.policy,
         rate: args.recording.rate,
         governed: served.governed,
+        in_place: served.in_place.clone().map(InPlace::new),
         sonde_cpu: sonde_launch::own_cpu_time(),
         sonde_cpu_before: served.sonde_cpu,
         output: args.output.as_ref().map(|path| path.display().to_string()),

@@ -8,6 +8,8 @@ use std::io;
 pub enum Care {
     /// To stop all threads when bursts are due.
     Bursts,
+    /// The same for threads that used their checks up: nobody is asked, and all are served.
+    Checks,
     /// To place the probe again when the program replaces itself (exec), and to have a last look at it before it ends:
     /// everything else is up to the probe. Only the first thread is traced; if another one execs, that is not followed.
     Exec,
@@ -17,7 +19,7 @@ pub enum Care {
 pub fn attach(pid: i32, care: Care) -> io::Result<()> {
     let ends = libc::PTRACE_O_TRACEEXEC | libc::PTRACE_O_TRACEEXIT | libc::PTRACE_O_TRACESYSGOOD;
     let begins = libc::PTRACE_O_TRACECLONE | libc::PTRACE_O_TRACEFORK | libc::PTRACE_O_TRACEVFORK;
-    let options = if care == Care::Bursts { begins | ends } else { ends };
+    let options = if care != Care::Exec { begins | ends } else { ends };
     ptrace(libc::PTRACE_SEIZE, pid, 0, options as usize)
 }
 

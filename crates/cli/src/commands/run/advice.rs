@@ -15,7 +15,8 @@ const SHORTEST: Duration = Duration::from_micros(100);
 
 /// Advice, if bursts were wanted and none was recorded.
 pub fn advice(facts: &Facts, policy: Policy) -> Option<String> {
-    if facts.bursts > 0 || facts.error.is_some() {
+    let not_changed = facts.in_place.as_ref().is_some_and(|in_place| in_place.error.is_some());
+    if facts.bursts > 0 || facts.error.is_some() || not_changed {
         return None;
     }
     // Not the triggers: the probe sends itself one at the start.

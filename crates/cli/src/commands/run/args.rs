@@ -235,13 +235,19 @@ pub struct Recording {
     pub period: Option<Duration>,
 
     /// Length of a burst in checks (function entries, back-edges, indirect branches), 0 for the trigger only; with
-    /// --policy counter, checks between bursts and in them [default: 1000; with --policy counter 100000:1000]
+    /// --policy counter, checks between bursts and in them [default: 1000; with --policy counter 100000:1000, in
+    /// place 1000000:1000]
     #[arg(long, value_name = "N|GAP:N", value_parser = parse_burst, help_heading = "Recording")]
     pub burst: Option<Burst>,
 
     /// Which checks --policy counter keeps, by the names of paper 4's figure 6: orig (all), EL, EC, EN, L4, L10, LN, EC+L4
     #[arg(long, value_name = "SCHEME", help_heading = "Recording")]
     pub checks: Option<Scheme>,
+
+    /// With --policy counter: count the checks in the program's own code, which is changed in memory for that, instead of in
+    /// a copy of it. Costs a fraction of the copy; bursts end at system calls
+    #[arg(long)]
+    pub in_place: bool,
 
     /// Share of the CPU time to spend in bursts, such as 1%; period and length are then adapted
     #[arg(
@@ -339,6 +345,8 @@ fn name(choice: impl ValueEnum) -> String {
 const LEAST_MEMORY: usize = 8 << 20;
 const DEFAULT_CHECKS: u64 = 1000;
 const DEFAULT_GAP: u64 = 100_000;
+/// The same where a burst begins outside, which takes some 50 us.
+const DEFAULT_GAP_IN_PLACE: u64 = 1_000_000;
 
 impl Args {
     /// Whether somebody will see a report.
@@ -395,8 +403,17 @@ impl Recording {
         if self.checks.is_some() && self.policy != PolicyName::Counter {
             bail!("--checks is for --policy counter, whose gaps are counted in checks");
         }
+        if self.in_place && self.policy != PolicyName::Counter {
+            bail!("--in-place is for --policy counter, which counts checks");
+        }
+        if self.in_place && self.loader == LoaderName::Preload {
+            bail!(
+                "--in-place needs ptrace, to change the program's code before it runs: leave --loader preload out"
+            );
+        }
         Ok(Options {
             policy: self.policy()?,
+            in_place: self.in_place,
             scheme: self.checks.unwrap_or_default(),
             detail: match self.record {
                 Record::Blocks => Detail::Blocks,
@@ -459,7 +476,8 @@ impl Recording {
                 if burst.checks == 0 {
                     bail!("--policy counter needs bursts of at least one check");
                 }
-                Ok(Policy::Counter { gap: burst.gap.unwrap_or(DEFAULT_GAP), checks: burst.checks })
+                let usual = if self.in_place { DEFAULT_GAP_IN_PLACE } else { DEFAULT_GAP };
+                Ok(Policy::Counter { gap: burst.gap.unwrap_or(usual), checks: burst.checks })
             }
         }
     }

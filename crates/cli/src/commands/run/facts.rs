@@ -13,6 +13,7 @@ use sonde_values::filter::Recorded;
 
 use super::drops;
 use super::hot::Hot;
+use super::in_place::InPlace;
 use super::price::{self, Price};
 use super::processes::FollowedFacts;
 use crate::quantity::grouped;
@@ -41,6 +42,7 @@ pub struct Facts {
     pub mean_period_seconds: Option<f64>,
     pub bursts_left_out: u64,
     pub checks: Option<Checks>,
+    pub in_place: Option<InPlace>,
     pub record: String,
     pub wall_seconds: f64,
     pub cpu_seconds: f64,
@@ -254,6 +256,7 @@ pub struct Known<'a> {
     pub when: Policy,
     pub rate: Option<f64>,
     pub governed: Option<Governed>,
+    pub in_place: Option<InPlace>,
     pub sonde_cpu: Duration,
     /// The part of it up to the end of the program.
     pub sonde_cpu_before: Duration,
@@ -361,6 +364,7 @@ impl Facts {
             mean_period_seconds: mean.map(|period| period.as_secs_f64()),
             bursts_left_out: known.governed.map_or(0, |governed| governed.left_out),
             checks: known.checks.map(|scheme| Checks::new(scheme, known.setup, totals)),
+            in_place: known.in_place,
             record: known.record,
             wall_seconds: totals.wall.as_secs_f64(),
             cpu_seconds: cpu,

@@ -8,6 +8,7 @@ use sonde_summary::Unit;
 
 use super::drops;
 use super::facts::{Checks, Facts, HowEnded, LiveMasks, Stretch, too_few};
+use super::in_place::InPlace;
 use super::price;
 use crate::quantity::{count, grouped, percent, size};
 
@@ -29,6 +30,9 @@ pub fn write(
     tell("recorded", &recorded(facts))?;
     for line in facts.checks.iter().filter(|checks| checks.scheme != "orig").flat_map(checks) {
         tell("checks", &line)?;
+    }
+    for line in facts.in_place.iter().flat_map(InPlace::in_words) {
+        tell("in place", &line)?;
     }
     tell("overhead", &overhead(facts))?;
     if !facts.discarded {
@@ -122,6 +126,7 @@ fn trigger(facts: &Facts) -> String {
         Some("stops") => "threads stopped for a moment (ptrace); the program sees no signal",
         Some("perf") => "perf events on the CPU clock",
         Some(_) => "timers on each thread's CPU time",
+        None if facts.in_place.is_some() => "checks counted in the program's own code",
         None => "none needed",
     };
     match &facts.trigger_note {
