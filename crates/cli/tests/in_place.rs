@@ -66,6 +66,19 @@ int main(int argc, char **argv) {
 "#;
 
 #[test]
+fn profiles_say_where_checks_were_counted() {
+    let Some(bench) = bench() else { return };
+    let options = ["run", "--quiet", "--policy", "counter", "--in-place", "--burst", "20000:500", "-o", "p"];
+    bench.sonde(&[&options[..], &["--", "gzip", "-c", "lines"]].concat()).good();
+    let text = bench.sonde(&["report", "p"]).good().text();
+    assert!(
+        text.contains("counted in the program's own code") && text.contains("% of the CPU time in bursts"),
+        "{text}"
+    );
+    assert!(!text.contains("ran in copies"), "{text}");
+}
+
+#[test]
 fn a_program_that_uses_gs_is_left_alone_and_the_report_says_why() {
     let Some(bench) = bench() else { return };
     let program = bench.compile("gs", GS, &["-O1"]);

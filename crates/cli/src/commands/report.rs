@@ -10,6 +10,7 @@ use sonde_profile::{Ending, Profile, Run};
 use sonde_report::{About, Options, Section, Style, Subject};
 use sonde_symbol::Symbols;
 
+use crate::commands::run::kept::COUNTER_IN_PLACE;
 use crate::commands::run::price::{self, Price};
 use crate::commands::run::{advice, due, loss_in_words, too_few};
 use crate::mistaken;
@@ -175,6 +176,10 @@ fn about(run: &Run) -> About {
     let policy = match (run.policy.as_str(), run.rate) {
         ("always", _) => "everything was recorded".to_owned(),
         ("counter", _) => format!("bursts of {} checks every {} checks", run.burst_checks, run.gap_checks),
+        (COUNTER_IN_PLACE, _) => format!(
+            "bursts of {} checks every {} checks, counted in the program's own code",
+            run.burst_checks, run.gap_checks
+        ),
         (_, Some(rate)) => {
             format!("bursts for {} % of the CPU time, by adapting how often and how long", rate * 100.0)
         }
@@ -250,11 +255,12 @@ fn made_rarer(run: &Run) -> Option<String> {
 /// What recording cost.
 fn overhead(run: &Run) -> String {
     let seconds = |ns: u64| ns as f64 / 1e9;
-    let bursts = if run.policy != "bursts" {
-        "not known without a native run: all of it ran in copies".to_owned()
-    } else {
-        let share = if run.cpu_ns == 0 { 0.0 } else { run.burst_ns as f64 / run.cpu_ns as f64 };
-        format!("{:.2} % of the CPU time in bursts", share * 100.0)
+    let share = if run.cpu_ns == 0 { 0.0 } else { run.burst_ns as f64 / run.cpu_ns as f64 };
+    let in_bursts = format!("{:.2} % of the CPU time in bursts", share * 100.0);
+    let bursts = match run.policy.as_str() {
+        "bursts" => in_bursts,
+        COUNTER_IN_PLACE => format!("{in_bursts}; what checks cost is not known without a native run"),
+        _ => "not known without a native run: all of it ran in copies".to_owned(),
     };
     let own = run.sonde_ns.map(|ns| format!("; Sonde itself used {:.2} s of CPU time", seconds(ns)));
     let in_all = run.sonde_ns.filter(|_| run.policy == "bursts").map(|sonde_ns| {

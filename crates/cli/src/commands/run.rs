@@ -7,7 +7,7 @@ mod drops;
 mod facts;
 mod hot;
 mod in_place;
-mod kept;
+pub mod kept;
 mod pace;
 pub mod price;
 mod processes;

@@ -96,7 +96,7 @@ pub struct Run {
     /// The file that was run.
     #[prost(string, tag = "3")]
     pub path: ::prost::alloc::string::String,
-    /// When it was recorded: bursts, always or counter.
+    /// When it was recorded: bursts, always, counter or counter in place.
     #[prost(string, tag = "4")]
     pub policy: ::prost::alloc::string::String,
     /// What was recorded: blocks, addresses or values.

@@ -72,6 +72,9 @@ pub struct Taken<'a> {
     pub started: SystemTime,
 }
 
+/// The policy of runs whose checks were counted in the program's own code, as profiles name it.
+pub const COUNTER_IN_PLACE: &str = "counter in place";
+
 fn describe(taken: &Taken<'_>, served: &Served, mut line: Line) -> Run {
     let (options, totals) = (taken.options, &served.totals);
     let (period, burst_checks, gap_checks) = match options.policy {
@@ -85,7 +88,7 @@ fn describe(taken: &Taken<'_>, served: &Served, mut line: Line) -> Run {
     let mut run = Run {
         recorder: env!("CARGO_PKG_VERSION").into(),
         path: taken.program.path.display().to_string(),
-        policy: taken.recording.policy_name(),
+        policy: if options.in_place { COUNTER_IN_PLACE.to_owned() } else { taken.recording.policy_name() },
         record: taken.recording.record_name(),
         trigger: taken.setup.trigger.map(|kind| trigger_name(kind).to_owned()),
         trigger_note: taken.setup.trigger_note.clone(),
