@@ -1,7 +1,7 @@
 //! Changes the code of a program that stands still at its entry.
 
 use super::bell::Bell;
-use super::changes::{Changes, Stubs};
+use super::changes::{Changes, Code, Stubs};
 use super::{LAYOUT, entry, room};
 use crate::error::LaunchError;
 use crate::fewer_checks::Modules;
@@ -62,7 +62,6 @@ struct Site<'t> {
     tracee: &'t Tracee,
     gate: u64,
     mappings: Vec<Mapping>,
-    bell: Bell,
     facts: InPlaceFacts,
 }
 
@@ -80,24 +79,25 @@ pub fn apply(
     }
     let tracee = Tracee::new(pid)?;
     let gate = find_syscall(&tracee)?;
+    let mut site = Site { tracee: &tracee, gate, mappings: mappings(pid), facts: InPlaceFacts::default() };
+    // All are looked at before any is changed, and before anything is done to the program: that takes long.
+    let candidates = site.candidates(scheme, modules)?;
     let bell = Bell::hang(&tracee, gate)?;
-    let mut site =
-        Site { tracee: &tracee, gate, mappings: mappings(pid), bell, facts: InPlaceFacts::default() };
     let mut room = shared.regions().in_place.len as usize / 8 - wire::words(0, 0, 0);
     let (mut done, mut stubs) = (Vec::new(), Vec::new());
-    // All are looked at before any is changed.
-    for candidate in site.candidates(scheme, modules)? {
+    for candidate in candidates {
         let name = candidate.mapping.name.clone();
         let words = wire::words(1, candidate.plan.moved.len(), candidate.pages()) - wire::words(0, 0, 0);
         if words > room {
             site.facts.left.push(format!("{name}: no room for its table; raise --probe-memory"));
             continue;
         }
-        match site.change(&candidate) {
+        match site.change(&candidate, bell.at) {
             Ok(one) => {
                 room -= words;
                 site.facts.add(&candidate.plan);
-                stubs.push(Stubs::new(one.stubs, one.stubs_end, one.start, &one.moved, RINGS_AT));
+                let code = Code { start: one.start, len: one.end - one.start, original: one.original };
+                stubs.push(Stubs::new(one.stubs, one.stubs_end, code, &one.moved, RINGS_AT));
                 done.push(one);
             }
             Err(why) => site.facts.left.push(format!("{name}: {}", in_words(why))),
@@ -105,10 +105,11 @@ pub fn apply(
     }
     let table: Vec<wire::Module<'_>> = done.iter().map(Done::as_module).collect();
     shared.write_in_place(&table);
-    Ok(Changes::new(site.bell, stubs, site.facts, shared.control()))
+    Ok(Changes::new(bell, gate, stubs, site.facts, shared.control()))
 }
 
-fn mappings(pid: i32) -> Vec<Mapping> {
+/// What is mapped in a process.
+pub fn mappings(pid: i32) -> Vec<Mapping> {
     let text = fs::read(format!("/proc/{pid}/maps")).unwrap_or_default();
     String::from_utf8_lossy(&text).lines().filter_map(Mapping::parse).collect()
 }
@@ -127,7 +128,7 @@ impl InPlaceFacts {
         for mapping in mappings.iter().filter(|m| m.is_file() && m.is_executable()) {
             if !self.known.contains(&mapping.name) {
                 self.known.push(mapping.name.clone());
-                self.left.push(format!("{}: it was loaded later", mapping.name));
+                self.left.push(format!("{}: not there when code was changed", mapping.name));
             }
         }
     }
@@ -208,15 +209,13 @@ impl Site<'_> {
         modules: &mut Modules,
     ) -> Result<Candidate, String> {
         let path = Path::new(&mapping.name);
+        if self.mappings.iter().filter(|m| m.name == mapping.name && m.is_executable()).count() > 1 {
+            return Err("it has several segments of code".to_owned());
+        }
         let file = File::open(path).map_err(|error| error.to_string())?;
         let module = modules.open(path)?;
-        let segment = module.segments.iter().find(|(address, offset, len)| {
-            (offset & !4095..offset + len).contains(&mapping.offset) && address & 4095 == offset & 4095
-        });
-        let Some((address, offset, _)) = segment else {
-            return Err("no segment of it is mapped there".into());
-        };
-        let bias = mapping.start.wrapping_sub(address.wrapping_sub(*offset).wrapping_add(mapping.offset));
+        let bias = bias(&self.mappings, &mapping, &module.segments)
+            .ok_or_else(|| "its segments are not mapped as the file says".to_owned())?;
         let all = self.mappings.iter().filter(|m| m.name == mapping.name);
         let span =
             all.fold((mapping.start, mapping.end), |(low, high), m| (low.min(m.start), high.max(m.end)));
@@ -225,13 +224,14 @@ impl Site<'_> {
     }
 
     /// Places stubs and the original beside the code, and changes it.
-    fn change(&self, one: &Candidate) -> Result<Done, LaunchError> {
+    fn change(&self, one: &Candidate, bell: u64) -> Result<Done, LaunchError> {
         let bytes = one.bytes()?;
         let mut changed = bytes.clone();
         let bytes_of_stubs = one.plan.stubs.len() as u64;
         let len = bytes_of_stubs.next_multiple_of(room::unit(bytes_of_stubs));
-        let stubs = self.place_stubs(one, len)?;
-        let dirty = edit(one, stubs, &mut changed);
+        let stubs = self.place_stubs(one, len, bell)?;
+        let dirty = edit(one, stubs, &mut changed)
+            .ok_or_else(|| LaunchError::NotInPlace("its code is not where it was analysed".to_owned()))?;
         self.compare(one, &bytes, &dirty)?;
         let original = self.map_original(one)?;
         let start = one.mapping.start;
@@ -247,7 +247,7 @@ impl Site<'_> {
         Ok(Done { start, end: one.mapping.end, original, stubs, stubs_end: stubs + len, moved, hashes })
     }
 
-    fn place_stubs(&self, one: &Candidate, len: u64) -> Result<u64, LaunchError> {
+    fn place_stubs(&self, one: &Candidate, len: u64, bell: u64) -> Result<u64, LaunchError> {
         let refused = |why: &str| LaunchError::NotInPlace(why.to_owned());
         // There are more by now: those of ours.
         let at = room::beside(&mappings(self.tracee.pid), one.span.0, one.span.1, len)
@@ -273,7 +273,7 @@ impl Site<'_> {
             let value = u32::from_le_bytes([field[0], field[1], field[2], field[3]]);
             field.copy_from_slice(&value.wrapping_sub(by).to_le_bytes());
         }
-        stubs[BELL..BELL + 8].copy_from_slice(&self.bell.at.to_le_bytes());
+        stubs[BELL..BELL + 8].copy_from_slice(&bell.to_le_bytes());
         self.tracee.write(at, &stubs)?;
         Ok(at)
     }
@@ -308,13 +308,17 @@ impl Site<'_> {
     }
 }
 
-/// Makes the changes in the bytes of a mapping; says in which pages.
-fn edit(one: &Candidate, stubs: u64, bytes: &mut [u8]) -> Vec<usize> {
+/// Makes the changes in the bytes of a mapping; says in which pages. None if a branch is not where one should be.
+fn edit(one: &Candidate, stubs: u64, bytes: &mut [u8]) -> Option<Vec<usize>> {
     let mut dirty = Vec::new();
     for edit in &one.plan.edits {
         let field = edit.field.wrapping_add(one.bias);
         let at = field.wrapping_sub(one.mapping.start) as usize;
-        let first = at - usize::from(edit.jump);
+        let first = at.checked_sub(usize::from(edit.jump))?;
+        let is_branch = |before: &[u8]| matches!(before, [_, 0xe8 | 0xe9] | [0x0f, 0x80..=0x8f]);
+        if !edit.jump && !bytes.get(at.checked_sub(2)?..at).is_some_and(is_branch) {
+            return None;
+        }
         let Some(place) = bytes.get_mut(first..at + 4) else { continue };
         let value = stubs.wrapping_add(u64::from(edit.to)).wrapping_sub(field + 4) as u32;
         if edit.jump {
@@ -331,5 +335,46 @@ fn edit(one: &Candidate, stubs: u64, bytes: &mut [u8]) -> Vec<usize> {
     }
     dirty.sort_unstable();
     dirty.dedup();
-    dirty
+    Some(dirty)
+}
+
+/// What is added to the addresses of a file whose code is this mapping. It is the same for all its segments, and told by the
+/// one that the file begins with: others share pages of the file, so that an offset does not say which it is.
+fn bias(mappings: &[Mapping], mapping: &Mapping, segments: &[(u64, u64, u64)]) -> Option<u64> {
+    let page = |at: u64| at & !(wire::PAGE - 1);
+    let head = mappings.iter().find(|m| m.name == mapping.name && m.offset == 0)?;
+    let (first, _, _) = segments.iter().find(|(_, offset, _)| *offset == 0)?;
+    let bias = head.start.wrapping_sub(page(*first));
+    let is_here = |(address, offset, _): &&(u64, u64, u64)| {
+        page(*offset) == mapping.offset && page(*address).wrapping_add(bias) == mapping.start
+    };
+    segments.iter().find(is_here).map(|_| bias)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As `lld` lays files out: code begins in the middle of a page that the segment before it ends in, and is mapped twice.
+    #[test]
+    fn addresses_are_those_of_the_segment_that_is_mapped() {
+        let segments = [(0, 0, 0x11bb0), (0x12bc0, 0x11bc0, 0x5_0000), (0x63c00, 0x61c00, 0x1000)];
+        let at = |start: u64, len: u64, offset| Mapping {
+            start,
+            end: start + len,
+            offset,
+            name: "/x".into(),
+            ..Mapping::default()
+        };
+        let base = 0x7f00_0000_0000;
+        let all =
+            [at(base, 0x12000, 0), at(base + 0x12000, 0x51000, 0x11000), at(base + 0x63000, 0x2000, 0x61000)];
+        assert_eq!(bias(&all, &all[1], &segments), Some(base));
+        assert_eq!(
+            bias(&all, &at(base + 0x11000, 0x51000, 0x11000), &segments),
+            None,
+            "not where it should be"
+        );
+        assert_eq!(bias(&all[1..], &all[1], &segments), None, "without its begin");
+    }
 }

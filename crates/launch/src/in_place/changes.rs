@@ -1,10 +1,11 @@
 //! What was changed in a process, and how its threads live with that.
 
-use super::apply::{InPlaceFacts, apply};
+use super::apply::{InPlaceFacts, apply, mappings};
 use super::bell::Bell;
-use crate::begin::{GETSIGMASK, SETSIGMASK, ptrace, registers, set_registers};
+use crate::begin::{GETSIGMASK, SETSIGMASK, clone_flags, ptrace, registers, set_registers};
 use crate::error::LaunchError;
 use crate::fewer_checks::Modules;
+use crate::ptrace::Tracee;
 use crate::shared::SharedMemory;
 use sonde_checks::Scheme;
 use sonde_wire::Control;
@@ -18,8 +19,18 @@ const MOST_STEPS: usize = 64;
 /// Checks that a thread gets so that it does not ring while it is led out of a stub.
 const SPARE: u64 = 64;
 
+/// Code that was changed.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Code {
+    pub start: u64,
+    pub len: u64,
+    /// Where the same is as it was.
+    pub original: u64,
+}
+
 /// The stubs of a file.
 pub struct Stubs {
+    code: Code,
     start: u64,
     end: u64,
     rings_at: u64,
@@ -30,13 +41,13 @@ pub struct Stubs {
 }
 
 impl Stubs {
-    /// From what was moved: distance from `code`, and place.
-    pub fn new(start: u64, end: u64, code: u64, moved: &[u64], rings_at: u64) -> Stubs {
-        let mut by_pc: Vec<(u64, u32)> = moved.iter().map(|m| (code + (m >> 32), *m as u32)).collect();
+    /// From what was moved: distance from the begin of the code, and place.
+    pub fn new(start: u64, end: u64, code: Code, moved: &[u64], rings_at: u64) -> Stubs {
+        let mut by_pc: Vec<(u64, u32)> = moved.iter().map(|m| (code.start + (m >> 32), *m as u32)).collect();
         by_pc.sort_unstable();
         let mut moved: Vec<(u32, u64)> = by_pc.iter().map(|(pc, at)| (*at, *pc)).collect();
         moved.sort_unstable();
-        Stubs { start, end, rings_at: start + rings_at, moved, by_pc }
+        Stubs { code, start, end, rings_at: start + rings_at, moved, by_pc }
     }
 
     /// The instruction of the program whose copy lies at a place.
@@ -56,6 +67,8 @@ impl Stubs {
 /// Changes of a process.
 pub struct Changes {
     bell: Bell,
+    /// A system call instruction of the program.
+    gate: u64,
     stubs: Vec<Stubs>,
     facts: InPlaceFacts,
     pool: u64,
@@ -74,9 +87,9 @@ impl Changes {
     }
 
     /// As they were made.
-    pub fn new(bell: Bell, stubs: Vec<Stubs>, facts: InPlaceFacts, control: &Control) -> Changes {
+    pub fn new(bell: Bell, gate: u64, stubs: Vec<Stubs>, facts: InPlaceFacts, control: &Control) -> Changes {
         let (pool, gap) = (control.pool.load(Relaxed), control.config.gap_checks.max(1));
-        Changes { bell, stubs, facts, pool, gap }
+        Changes { bell, gate, stubs, facts, pool, gap }
     }
 
     /// What was changed.
@@ -118,13 +131,43 @@ impl Changes {
         let _ = set_registers(tid, &regs);
     }
 
-    /// A child process is let go: its threads never ring.
+    /// A child process, which stands still before its first instruction, is let go. If its memory is its own, it gets its code
+    /// as it was: nobody leads it out of stubs when it gets signals. Else it counts where nobody looks, until it execs.
     pub fn let_go(&self, pid: i32) {
         let Ok(mut regs) = registers(pid) else { return };
-        if regs.gs_base >= self.pool && regs.gs_base < self.endless() {
-            regs.gs_base = self.endless();
-            let _ = set_registers(pid, &regs);
+        if regs.gs_base < self.pool || regs.gs_base >= self.endless() {
+            return;
         }
+        let own = clone_flags(pid).is_some_and(|flags| flags & libc::CLONE_VM as u64 == 0);
+        let restored = own && self.stubs_at(regs.rip).is_none() && self.restore(pid).is_ok();
+        regs.gs_base = if restored { 0 } else { self.endless() };
+        let _ = set_registers(pid, &regs);
+    }
+
+    /// Moves the mappings of the code as it was over what it became.
+    fn restore(&self, pid: i32) -> Result<(), LaunchError> {
+        let tracee = Tracee::new(pid)?;
+        let (mut mask, all_but_trap) = (0u64, !(1u64 << (libc::SIGTRAP - 1)));
+        let place = |error| LaunchError::Place { what: "the signals of a child", error };
+        ptrace(GETSIGMASK, pid, 8, &raw mut mask as usize).map_err(place)?;
+        ptrace(SETSIGMASK, pid, 8, &raw const all_but_trap as usize).map_err(place)?;
+        let flags = (libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED) as u64;
+        let rights = (libc::PROT_READ | libc::PROT_EXEC) as u64;
+        let mappings = mappings(pid);
+        let at = |start: u64, len: u64| mappings.iter().find(|m| m.start == start && m.end == start + len);
+        // Other code may lie there by now.
+        let is_there = |code: &Code| match (at(code.start, code.len), at(code.original, code.len)) {
+            (Some(now), Some(was)) => now.name == was.name && now.offset == was.offset,
+            _ => false,
+        };
+        let codes = self.stubs.iter().map(|stubs| stubs.code).filter(is_there);
+        let done = codes.into_iter().try_for_each(|Code { start, len, original }| {
+            // What can be executed first: a mapping that cannot would be there if the second failed.
+            tracee.syscall(self.gate, libc::SYS_mprotect, [original, len, rights, 0, 0, 0])?;
+            tracee.syscall(self.gate, libc::SYS_mremap, [original, len, len, flags, start, 0]).map(drop)
+        });
+        ptrace(SETSIGMASK, pid, 8, &raw const mask as usize).map_err(place)?;
+        done
     }
 
     fn stubs_at(&self, pc: u64) -> Option<&Stubs> {
@@ -241,7 +284,8 @@ mod tests {
     #[test]
     fn instructions_are_found_by_where_they_are_and_by_where_they_were() {
         let moved = [0x10 << 32 | 0x90, 0x13 << 32 | 0x80, 0x40 << 32 | 0x50];
-        let stubs = Stubs::new(0x7000, 0x8000, 0x4000, &moved, 16);
+        let code = Code { start: 0x4000, ..Code::default() };
+        let stubs = Stubs::new(0x7000, 0x8000, code, &moved, 16);
         assert_eq!([0x7050, 0x7080, 0x7090].map(|at| stubs.original(at)), [0x4040, 0x4013, 0x4010].map(Some));
         assert_eq!([0x4040, 0x4013, 0x4010].map(|pc| stubs.copy(pc)), [0x7050, 0x7080, 0x7090].map(Some));
         assert_eq!((stubs.original(0x7081), stubs.original(0x6000), stubs.copy(0x4011)), (None, None, None));

@@ -3,6 +3,7 @@
 use crate::begin::{clone_flags, registers};
 use crate::error::LaunchError;
 use crate::ptrace::Tracee;
+use crate::stops::finish_exec;
 use std::fs;
 
 /// A breakpoint at a program's entry.
@@ -41,6 +42,10 @@ impl Entry {
             tracee.write(self.at, &[self.byte])?;
             tracee.set_registers(&regs)
         });
+        if restored.is_ok() {
+            // Not in the stop of the trap, which the program would get if Sonde died now: analysing takes seconds.
+            finish_exec(tid);
+        }
         restored.is_ok()
     }
 

@@ -245,7 +245,7 @@ pub struct Recording {
     pub checks: Option<Scheme>,
 
     /// With --policy counter: count the checks in the program's own code, which is changed in memory for that, instead of in
-    /// a copy of it. Costs a fraction of the copy; bursts end at system calls
+    /// a copy of it. Mostly costs a fraction of the copy; bursts end at system calls
     #[arg(long)]
     pub in_place: bool,
 
