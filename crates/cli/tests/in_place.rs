@@ -5,7 +5,7 @@ mod sonde;
 
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::Value;
 use sonde::Bench;
@@ -228,7 +228,6 @@ fn what_does_not_go_together_is_refused() {
 #[test]
 fn libraries_that_come_and_go_do_what_they_do() {
     let Some(bench) = bench() else { return };
-    let began = Instant::now();
     let program = bench.compile("later", LATER, &["-O1", "-ldl"]);
     let program = program.to_str().unwrap();
     bench.compile(
@@ -242,7 +241,6 @@ fn libraries_that_come_and_go_do_what_they_do() {
         &["-O1", "-shared", "-fPIC"],
     );
     counted(&bench, "3000:500", "orig", &[program]);
-    assert!(began.elapsed() < Duration::from_secs(60));
 }
 
 const LATER: &str = r#"

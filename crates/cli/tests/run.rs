@@ -489,6 +489,7 @@ fn doctor_tries_everything() {
         "CPU timers",
         "ptrace",
         "shared memory",
+        "watched pages",
         "low memory",
         "/proc",
         "a whole run",

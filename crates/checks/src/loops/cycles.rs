@@ -1,4 +1,7 @@
 //! Which instructions of a function control can go round between: its strongly connected components.
+//!
+//! For the copy, whose plan is of single branches. Where the code itself is changed more is known (jump tables, parts of a function
+//! that lie elsewhere) and asked (which cycles other checks leave): `in_place/flow.rs`.
 
 use super::Step;
 use crate::components;

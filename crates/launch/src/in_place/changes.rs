@@ -11,6 +11,7 @@ use sonde_checks::Scheme;
 use sonde_wire::Control;
 use sonde_wire::slot::{APP_R14, CHECKS, MAX_THREADS, SLOT_BYTES, TARGET, TID};
 use std::fs::File;
+use std::io;
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -147,10 +148,6 @@ impl Changes {
     /// Moves the mappings of the code as it was over what it became.
     fn restore(&self, pid: i32) -> Result<(), LaunchError> {
         let tracee = Tracee::new(pid)?;
-        let (mut mask, all_but_trap) = (0u64, !(1u64 << (libc::SIGTRAP - 1)));
-        let place = |error| LaunchError::Place { what: "the signals of a child", error };
-        ptrace(GETSIGMASK, pid, 8, &raw mut mask as usize).map_err(place)?;
-        ptrace(SETSIGMASK, pid, 8, &raw const all_but_trap as usize).map_err(place)?;
         let flags = (libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED) as u64;
         let rights = (libc::PROT_READ | libc::PROT_EXEC) as u64;
         let mappings = mappings(pid);
@@ -161,13 +158,14 @@ impl Changes {
             _ => false,
         };
         let codes = self.stubs.iter().map(|stubs| stubs.code).filter(is_there);
-        let done = codes.into_iter().try_for_each(|Code { start, len, original }| {
-            // What can be executed first: a mapping that cannot would be there if the second failed.
-            tracee.syscall(self.gate, libc::SYS_mprotect, [original, len, rights, 0, 0, 0])?;
-            tracee.syscall(self.gate, libc::SYS_mremap, [original, len, len, flags, start, 0]).map(drop)
-        });
-        ptrace(SETSIGMASK, pid, 8, &raw const mask as usize).map_err(place)?;
-        done
+        undisturbed(pid, || {
+            codes.into_iter().try_for_each(|Code { start, len, original }| {
+                // What can be executed first: a mapping that cannot would be there if the second failed.
+                tracee.syscall(self.gate, libc::SYS_mprotect, [original, len, rights, 0, 0, 0])?;
+                tracee.syscall(self.gate, libc::SYS_mremap, [original, len, len, flags, start, 0]).map(drop)
+            })
+        })
+        .unwrap_or_else(|error| Err(LaunchError::Place { what: "the signals of a child", error }))
     }
 
     fn stubs_at(&self, pc: u64) -> Option<&Stubs> {
@@ -237,28 +235,32 @@ impl Changes {
 
     /// Runs a thread instruction by instruction until it is out of the stub. Says whether it still is there.
     fn step_out(&self, tid: i32, memory: &File) -> bool {
-        let (mut mask, all_but_trap) = (0u64, !(1u64 << (libc::SIGTRAP - 1)));
-        if ptrace(GETSIGMASK, tid, 8, &raw mut mask as usize).is_err() {
-            return false;
-        }
-        let _ = ptrace(SETSIGMASK, tid, 8, &raw const all_but_trap as usize);
-        let mut there = true;
-        for _ in 0..MOST_STEPS {
-            let Ok(mut regs) = registers(tid) else { break };
-            let Some(stubs) = self.stubs_at(regs.rip) else { break };
-            if regs.rip == stubs.rings_at {
-                self.take_from_bell(&mut regs, memory, SPARE);
-                let _ = set_registers(tid, &regs);
-                continue;
+        let out = || {
+            for _ in 0..MOST_STEPS {
+                let Ok(mut regs) = registers(tid) else { break };
+                let Some(stubs) = self.stubs_at(regs.rip) else { break };
+                if regs.rip == stubs.rings_at {
+                    self.take_from_bell(&mut regs, memory, SPARE);
+                    let _ = set_registers(tid, &regs);
+                } else if !step(tid) {
+                    return false;
+                }
             }
-            if !step(tid) {
-                there = false;
-                break;
-            }
-        }
-        let _ = ptrace(SETSIGMASK, tid, 8, &raw const mask as usize);
-        there
+            true
+        };
+        undisturbed(tid, out).unwrap_or(false)
     }
+}
+
+/// Does something with a thread while it gets no signals but the trap of a step.
+fn undisturbed<T>(tid: i32, work: impl FnOnce() -> T) -> io::Result<T> {
+    let (mut mask, all_but_trap) = (0u64, !(1u64 << (libc::SIGTRAP - 1)));
+    ptrace(GETSIGMASK, tid, 8, &raw mut mask as usize)?;
+    ptrace(SETSIGMASK, tid, 8, &raw const all_but_trap as usize)?;
+    let done = work();
+    // A thread that is gone has none.
+    let _ = ptrace(SETSIGMASK, tid, 8, &raw const mask as usize);
+    Ok(done)
 }
 
 /// One instruction. False if the thread ends instead, which is left to be reported.

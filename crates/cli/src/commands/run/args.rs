@@ -345,7 +345,7 @@ fn name(choice: impl ValueEnum) -> String {
 const LEAST_MEMORY: usize = 8 << 20;
 const DEFAULT_CHECKS: u64 = 1000;
 const DEFAULT_GAP: u64 = 100_000;
-/// The same where a burst begins outside, which takes some 50 us.
+/// The same where a burst begins outside, which takes 90 us of CPU time (docs/design/in-place.md).
 const DEFAULT_GAP_IN_PLACE: u64 = 1_000_000;
 
 impl Args {
