@@ -17,18 +17,21 @@ pub struct Contexts {
     /// Where a call leads: from a context, to a function.
     children: FxHashMap<(u32, u64, bool), u32>,
     most: usize,
+    /// Whether weights are those of samples.
+    sampled: bool,
     /// Calls into contexts that were not kept.
     pub not_kept: u64,
 }
 
 impl Contexts {
-    /// With at most so many contexts.
-    pub fn new(most: usize) -> Contexts {
+    /// With at most so many contexts. With `sampled` they weigh what [`Contexts::sampled`] says.
+    pub fn new(most: usize, sampled: bool) -> Contexts {
         let node = |parent| Context { parent, ..Context::default() };
         Contexts {
             nodes: vec![node(ROOT), node(ROOT)],
             children: FxHashMap::default(),
             most: most.max(2),
+            sampled,
             not_kept: 0,
         }
     }
@@ -82,12 +85,17 @@ impl Contexts {
         node.calls_weight += weight;
     }
 
-    /// Instructions were executed in a context.
+    /// Instructions were executed in a context. They weigh something unless time is sampled.
     #[inline]
     pub fn executed(&mut self, context: u32, instructions: u64, weight: u64) {
         let node = &mut self.nodes[context as usize];
         node.instructions += instructions;
-        node.weight += instructions * weight;
+        node.weight += if self.sampled { 0 } else { instructions * weight };
+    }
+
+    /// So much time was spent in a context.
+    pub fn sampled(&mut self, context: u32, time: u64) {
+        self.nodes[context as usize].weight += time;
     }
 
     /// Bytes used.

@@ -36,15 +36,17 @@ pub struct Kept {
     /// Weight that regions get from passes that ended without a branch.
     pub carried: FxHashMap<u64, Tally>,
     most: usize,
+    sampled: bool,
     /// Totals; its lists are filled in at the end.
     pub totals: CallProfile,
 }
 
 impl Kept {
-    /// With at most so many contexts, and so many pairs and functions.
-    pub fn new(contexts: usize, most: usize) -> Kept {
+    /// With at most so many contexts, and so many pairs and functions; contexts weigh the time of samples or what they executed.
+    pub fn new(contexts: usize, most: usize, sampled: bool) -> Kept {
         Kept {
-            contexts: Contexts::new(contexts),
+            contexts: Contexts::new(contexts, sampled),
+            sampled,
             pairs: FxHashMap::default(),
             functions: FxHashMap::default(),
             backs: FxHashMap::default(),
@@ -142,7 +144,7 @@ impl Kept {
         self.go(thread, pc, weight);
         self.contexts.executed(thread.context, u64::from(insns), weight);
         self.totals.instructions += u64::from(insns);
-        self.totals.weight += u64::from(insns) * weight;
+        self.totals.weight += if self.sampled { 0 } else { u64::from(insns) * weight };
         thread.carry = thread.carry.saturating_add(insns);
     }
 }

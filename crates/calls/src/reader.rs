@@ -51,12 +51,17 @@ struct Burst {
     instructions: u64,
     /// What it stands for, if it is not what all do.
     weight: Option<u64>,
+    /// The instruction that it began at, which has its time, until that is counted.
+    began: Option<u64>,
+    /// The same for the region that the instruction lies in.
+    in_region: bool,
 }
 
 /// Follows calls and returns.
 pub struct CallsReader {
     limits: Limits,
-    /// What a burst stands for; each of its instructions weighs the same share of it. None: every instruction weighs 1.
+    /// What a burst stands for: the context and the region that it began in have all of it; calls and backward branches weigh
+    /// the same share of it as one of the burst's instructions. None: every instruction weighs 1.
     burst_weight: Option<u64>,
     /// Bursts of all threads but the one that was read last.
     others: FxHashMap<i32, Burst>,
@@ -65,6 +70,8 @@ pub struct CallsReader {
     paths: Vec<Tally>,
     /// By exit: the instructions of a pass that only goes on where it is, which most do; 0 for others.
     straight: Vec<u16>,
+    /// By the branch that ends a region: the time of bursts that began in it.
+    sampled: FxHashMap<u64, u64>,
     kept: Kept,
     odd_bytes: usize,
 }
@@ -80,7 +87,8 @@ impl CallsReader {
             steps: Vec::new(),
             paths: Vec::new(),
             straight: Vec::new(),
-            kept: Kept::new(limits.contexts, limits.pairs),
+            sampled: FxHashMap::default(),
+            kept: Kept::new(limits.contexts, limits.pairs, burst_weight.is_some()),
             odd_bytes: 0,
         }
     }
@@ -195,10 +203,9 @@ impl CallsReader {
         let instructions = std::mem::take(&mut burst.instructions);
         let mut deeds = std::mem::take(&mut burst.deeds);
         let own = burst.weight;
-        let weight = self
-            .burst_weight
-            .map(|all| own.unwrap_or(all))
-            .map_or(1, |weight| (weight / instructions.max(1)).max(1));
+        let time = self.burst_weight.map(|all| own.unwrap_or(all));
+        let weight = time.map_or(1, |time| (time / instructions.max(1)).max(1));
+        self.sample_region(&deeds, time);
         let mut rest = &deeds[..];
         while !rest.is_empty() {
             let passed = rest.iter().map_while(Deed::exit);
@@ -214,27 +221,55 @@ impl CallsReader {
         self.turn_to(tid).deeds = deeds;
     }
 
-    fn settle_all(&mut self) {
+    /// The first branch behind the beginning of a burst ends the region that has the burst's time.
+    fn sample_region(&mut self, deeds: &[Deed], time: Option<u64>) {
+        let Some((_, burst)) = &mut self.current else { return };
+        let Some(time) = time.filter(|_| burst.in_region) else { return };
+        let first =
+            |exit: u32| self.steps.get(exit as usize)?.as_ref()?.branches.first().map(|branch| branch.pc);
+        if let Some(branch) = deeds.iter().filter_map(Deed::exit).find_map(first) {
+            burst.in_region = false;
+            *self.sampled.entry(branch).or_default() += time;
+        }
+    }
+
+    /// The burst of a thread is over: the context that it began in has its time. Who called that shows when it returns.
+    fn close(&mut self, tid: i32) {
+        self.settle(tid);
+        let Some(all) = self.burst_weight else { return };
+        let burst = self.turn_to(tid);
+        let time = burst.weight.unwrap_or(all);
+        let (Some(pc), beyond) = (burst.began.take(), burst.thread.take_beyond()) else { return };
+        let mut context = ROOT;
+        for function in beyond.into_iter().rev().chain([pc]) {
+            context = self.kept.contexts.enter(context, function, true);
+        }
+        self.kept.contexts.sampled(context, time);
+        self.kept.totals.weight += time;
+    }
+
+    fn close_all(&mut self) {
         let current = self.current.as_ref().map(|current| current.0);
         let threads: Vec<i32> = self.others.keys().copied().chain(current).collect();
-        threads.into_iter().for_each(|tid| self.settle(tid));
+        threads.into_iter().for_each(|tid| self.close(tid));
     }
 
     /// What was seen.
     pub fn finish(mut self) -> CallProfile {
-        self.settle_all();
+        self.close_all();
+        let weighted = self.burst_weight.is_some();
         let mut profile = self.kept.totals;
         let mut regions: FxHashMap<u64, Region> = FxHashMap::default();
         let mut backward: FxHashMap<u64, Backward> = FxHashMap::default();
         for (steps, taken) in self.steps.iter().zip(&self.paths) {
             let Some(steps) = steps else { continue };
             profile.instructions += taken.count * u64::from(steps.insns);
-            profile.weight += taken.weight * u64::from(steps.insns);
+            profile.weight += if weighted { 0 } else { taken.weight * u64::from(steps.insns) };
             for branch in &steps.branches {
                 let region = regions.entry(branch.pc).or_insert_with(|| Region::at(branch.pc));
                 region.count += taken.count;
                 region.instructions += taken.count * u64::from(branch.insns);
-                region.weight += taken.weight * u64::from(branch.insns);
+                region.weight += if weighted { 0 } else { taken.weight * u64::from(branch.insns) };
                 if branch.backward {
                     let back = backward.entry(branch.pc).or_insert_with(|| Backward::at(branch.pc));
                     back.count += taken.count;
@@ -245,7 +280,10 @@ impl CallsReader {
         for (pc, carried) in &self.kept.carried {
             let region = regions.entry(*pc).or_insert_with(|| Region::at(*pc));
             region.instructions += carried.count;
-            region.weight += carried.weight;
+            region.weight += if weighted { 0 } else { carried.weight };
+        }
+        for (pc, time) in &self.sampled {
+            regions.entry(*pc).or_insert_with(|| Region::at(*pc)).weight += time;
         }
         profile.regions = regions.into_values().filter(|r| r.instructions > 0).collect();
         profile.backward = backward.into_values().filter(|b| b.count > 0).collect();
@@ -268,10 +306,12 @@ impl CallsReader {
 
 impl Reader for CallsReader {
     fn begin(&mut self, begin: &Begin) {
-        self.settle(begin.tid);
+        self.close(begin.tid);
         let context = self.kept.contexts.enter(ROOT, begin.pc, true);
         let burst = self.turn_to(begin.tid);
         (burst.thread, burst.weight) = (Thread::at(context), None);
+        burst.began = begin.kernel.is_none().then_some(begin.pc);
+        burst.in_region = burst.began.is_some();
         self.kept.totals.bursts += 1;
     }
 
@@ -313,7 +353,7 @@ impl Reader for CallsReader {
     }
 
     fn end(&mut self, end: &End) {
-        self.settle(end.tid);
+        self.close(end.tid);
         // A thread that is gone must not be kept for ever.
         self.current = None;
     }
@@ -329,7 +369,7 @@ impl Reader for CallsReader {
     }
 
     fn gap(&mut self) {
-        self.settle_all();
+        self.close_all();
         self.others.clear();
         self.current = None;
         self.kept.totals.gaps += 1;

@@ -5,6 +5,9 @@ use crate::contexts::ROOT;
 /// Deepest stack kept; calls beyond are counted and their returns matched by number.
 const DEEPEST: usize = 1 << 14;
 
+/// Callers of where a burst began that are kept, at most.
+const CALLERS: usize = 64;
+
 /// Calls that a recursion makes in each round, at most.
 const CYCLE: usize = 256;
 
@@ -57,13 +60,22 @@ pub struct Thread {
     /// Instructions since the last branch that are not yet part of a region.
     pub carry: u32,
     frames: Vec<Frame>,
+    /// Where it returned to beyond the calls that were seen: the callers of where the burst began, innermost first.
+    beyond: Vec<u64>,
     /// Calls deeper than is kept.
     deeper: u64,
 }
 
 impl Default for Thread {
     fn default() -> Thread {
-        Thread { context: ROOT, pending: Pending::None, carry: 0, frames: Vec::new(), deeper: 0 }
+        Thread {
+            context: ROOT,
+            pending: Pending::None,
+            carry: 0,
+            frames: Vec::new(),
+            beyond: Vec::new(),
+            deeper: 0,
+        }
     }
 }
 
@@ -71,6 +83,11 @@ impl Thread {
     /// A thread whose callers are not known.
     pub fn at(context: u32) -> Thread {
         Thread { context, ..Thread::default() }
+    }
+
+    /// The callers of where the burst began, as far as it returned to them, innermost first.
+    pub fn take_beyond(&mut self) -> Vec<u64> {
+        std::mem::take(&mut self.beyond)
     }
 
     /// Whether nothing is left over from the pass before.
@@ -108,6 +125,9 @@ impl Thread {
         }
         self.deeper = 0;
         if self.frames.is_empty() {
+            if self.beyond.len() < CALLERS {
+                self.beyond.push(target);
+            }
             return Returned::Beyond;
         }
         match self.frames.iter().rposition(|frame| frame.back == Some(target)) {

@@ -12,6 +12,7 @@ const TWO_LOOPS: &str = include_str!("programs/two_loops.c");
 const ALARM: &str = include_str!("programs/alarm.c");
 const KERNEL: &str = include_str!("programs/kernel.c");
 const SHORT_THREADS: &str = include_str!("programs/short_threads.c");
+const TURNS: &str = include_str!("programs/turns.c");
 const PHASES: &str = include_str!("programs/phases.c");
 
 fn share(report: &Value, function: &str) -> f64 {
@@ -38,50 +39,94 @@ fn loops_of_equal_time_have_equal_shares() {
     assert_eq!(counted["unit"], "events");
 }
 
-/// Code that waits for memory has few instructions for its time; beginnings of bursts give it its share all the same.
-#[test]
-fn beginnings_of_bursts_tell_what_waits() {
-    let bench = Bench::new();
-    let program = bench.compile("waits", WAITS, &["-O1", "-g"]);
-    let command = ["run", "--quiet", "--period", "2ms", "-o", "p", program.to_str().unwrap(), "300000"];
-    let done = bench.sonde(&command).good();
-    assert!(done.err.is_empty(), "{}", done.err);
-    let own = done.text();
-    let measured: f64 = own.split_whitespace().next().unwrap().parse().unwrap();
-    let report = bench.sonde(&["report", "--json", "p"]).good();
-    let report: Value = serde_json::from_slice(&report.out).unwrap();
-    let functions = report["functions"].as_array().unwrap();
-    let of = |name: &str| functions.iter().find(|f| f["name"] == name).unwrap_or_else(|| panic!("{report}"));
-    let number = |value: &Value| value.as_f64().unwrap();
-    let begun = |name: &str| number(&of(name)["starts"]["share"]);
-    let (waits, computes) = (begun("chase"), begun("compute"));
-    let bursts = number(&of("chase")["starts"]["bursts"]) + number(&of("compute")["starts"]["bursts"]);
-    assert!(bursts > 200.0, "{bursts}");
-    // The setup is in neither.
-    let share = waits / (waits + computes);
-    assert!(
-        (share - measured).abs() < 4.0 * 0.5 / bursts.sqrt(),
-        "{share} of {bursts} bursts, measured {measured}"
-    );
-    let inside = number(&of("chase")["share"]);
-    assert!(inside < 0.5 * waits, "by instructions {inside}, by beginnings {waits}");
-    assert_eq!(of("chase")["starts"]["differs"], true);
-    assert!(bench.sonde(&["report", "p"]).good().text().contains("chase waits for memory"));
-    // The run itself says so, too.
-    let (_, run) = bench.report(&["--period", "2ms"], &[program.to_str().unwrap(), "150000"]);
-    assert!(
-        run["waiting"][0]["function"] == "chase" && run["waiting"].as_array().unwrap().len() == 1,
-        "{run}"
-    );
-    let waits = &run["waiting"][0];
-    assert!(number(&waits["share"]) > 2.0 * number(&waits["recorded_share"]), "{waits}");
-    let told = bench.sonde(&["run", "--period", "2ms", "--", program.to_str().unwrap(), "150000"]).good();
-    assert!(told.err.contains("chase waits for memory"), "{}", told.err);
+/// A run of which the profile's shares are looked at.
+struct Shown {
+    /// What the program printed first: the share that it measured itself.
+    measured: f64,
+    report: Value,
 }
 
-/// A burst that is asked for while the kernel works begins behind the system call: that code does not wait.
+impl Shown {
+    fn new(bench: &Bench, options: &[&str], command: &[&str]) -> Shown {
+        let run = [&["run", "--quiet", "-o", "p"], options, &["--"], command].concat();
+        let done = bench.sonde(&run).good();
+        assert!(done.err.is_empty(), "{}", done.err);
+        let measured = done.text().split_whitespace().next().unwrap().parse().unwrap();
+        let report = bench.sonde(&["report", "--json", "p"]).good();
+        Shown { measured, report: serde_json::from_slice(&report.out).unwrap() }
+    }
+
+    /// The share of a function, and how many bursts began in it.
+    fn function(&self, name: &str) -> (f64, f64) {
+        let functions = self.report["functions"].as_array().unwrap();
+        let found = functions.iter().find(|f| f["name"] == name);
+        found.map_or((0.0, 0.0), |f| (f["share"].as_f64().unwrap(), f["samples"].as_f64().unwrap()))
+    }
+
+    /// The share of the first among both, with what chance allows.
+    fn share_of(&self, first: &str, second: &str) -> (f64, f64) {
+        let ((a, n), (b, m)) = (self.function(first), self.function(second));
+        assert!(n + m > 150.0, "{}", self.report);
+        (a / (a + b), 4.0 * 0.5 / (n + m).sqrt())
+    }
+
+    /// The share of what a list has for a name: of loops or contexts.
+    fn share_in(&self, list: &Value, name: &str) -> f64 {
+        let rows =
+            list.as_array().unwrap().iter().filter(|row| row["name"].as_str().unwrap().starts_with(name));
+        rows.map(|row| row["own_share"].as_f64().unwrap()).sum()
+    }
+}
+
+/// Code that waits for memory has few instructions for its time, and has its share in every section all the same.
 #[test]
-fn time_of_the_kernel_is_nobodys_waiting() {
+fn what_waits_has_its_share() {
+    let bench = Bench::new();
+    let program = bench.compile("waits", WAITS, &["-O1", "-g"]);
+    let shown = Shown::new(&bench, &["--period", "2ms"], &[program.to_str().unwrap(), "300000"]);
+    let (share, chance) = shown.share_of("chase", "compute");
+    assert!((share - shown.measured).abs() < chance, "{share}, measured {}", shown.measured);
+    for list in [&shown.report["loops"]["loops"], &shown.report["calls"]["contexts"]] {
+        let (a, b) = (shown.share_in(list, "chase"), shown.share_in(list, "compute"));
+        assert!(
+            (a / (a + b) - shown.measured).abs() < chance,
+            "{a} {b}, measured {}: {list}",
+            shown.measured
+        );
+    }
+}
+
+/// Bursts end at system calls: what comes before one is in more of them than what comes after, but takes no more time.
+#[test]
+fn halves_around_a_system_call_have_equal_shares() {
+    let bench = Bench::new();
+    let program = bench.compile("turns", TURNS, &["-O1", "-g"]);
+    let command = [program.to_str().unwrap(), "halves", "20000"];
+    let shown = Shown::new(&bench, &["--period", "2ms"], &command);
+    let (share, chance) = shown.share_of("first_half", "second_half");
+    assert!(
+        (share - shown.measured).abs() < chance,
+        "{share}, measured {}: {}",
+        shown.measured,
+        shown.report
+    );
+}
+
+/// A page fault is the kernel's time, not that of the instruction that makes it. On a busy machine a stop mostly finds the
+/// thread without a processor, and it can only be guessed what it had been doing.
+#[test]
+fn page_faults_are_the_kernels_time() {
+    let bench = Bench::new();
+    let program = bench.compile("turns", TURNS, &["-O1", "-g"]);
+    let shown = Shown::new(&bench, &["--period", "2ms"], &[program.to_str().unwrap(), "faults", "150"]);
+    let (share, _) = shown.share_of("touch", "mix");
+    // By perf's samples in user code it is some 3 %; with the kernel's time it was 38.
+    assert!(share < 0.2, "{share}: {}", shown.report);
+}
+
+/// A burst that is asked for while the kernel works begins behind the system call: that is no time of the code there.
+#[test]
+fn time_of_the_kernel_is_nobodys() {
     let bench = Bench::new();
     let program = bench.compile("kernel", KERNEL, &["-O1", "-g"]);
     let command = ["run", "--quiet", "--period", "2ms", "-o", "p", program.to_str().unwrap(), "60"];
@@ -89,13 +134,12 @@ fn time_of_the_kernel_is_nobodys_waiting() {
     let report = bench.sonde(&["report", "--json", "p"]).good();
     let report: Value = serde_json::from_slice(&report.out).unwrap();
     let functions = report["functions"].as_array().unwrap();
-    let starts = |f: &&Value| f["starts"]["bursts"].as_u64().unwrap_or(0);
-    let begun: u64 = functions.iter().map(|f| starts(&f)).sum();
-    let behind = functions.iter().find(|f| f["name"] == "ask").as_ref().map_or(0, starts);
+    let samples = |f: &&Value| f["samples"].as_u64().unwrap_or(0);
+    let begun: u64 = functions.iter().map(|f| samples(&f)).sum();
+    let behind = functions.iter().find(|f| f["name"] == "ask").as_ref().map_or(0, samples);
     let bursts = report["totals"]["bursts"].as_u64().unwrap();
     assert!(bursts > 50 && 4 * begun < 3 * bursts, "{begun} of {bursts} bursts began in user code");
     assert!(behind < bursts / 20, "{behind} of {bursts} bursts");
-    assert!(!bench.sonde(&["report", "p"]).good().text().contains("ask waits"));
 }
 
 /// The pace starts slow, so that the first phase has too few bursts: counted as equals they would say half of the truth.
@@ -138,10 +182,7 @@ fn a_file_that_is_gone_has_no_functions_but_a_share() {
     let rows: Vec<&str> =
         report.lines().filter(|line| line.contains("two_loops (changed or gone)")).collect();
     assert_eq!(rows.len(), 1, "{report}");
-    assert!(
-        report.contains("has changed since, or is gone") && !report.contains("waits for memory"),
-        "{report}"
-    );
+    assert!(report.contains("has changed since, or is gone"), "{report}");
 }
 
 /// A thread that Sonde stops must not stand at the beginning of a handler more often than the handler takes time.

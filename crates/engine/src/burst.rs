@@ -12,7 +12,8 @@ use sonde_sys::signal;
 use sonde_sys::time::tsc;
 use sonde_wire::Counter;
 use sonde_wire::control::{policy, trigger};
-use sonde_wire::marker::{BEHIND_CALL, Cause, Kind};
+use sonde_wire::marker::{BEHIND_CALL, Cause, IN_FAULT, Kind};
+use sonde_wire::slot;
 
 /// Superblocks that a burst may translate, besides one for each 64 checks. In a program that runs ever new code, such as a
 /// compiler, bursts of the default length translated for a millisecond each, a tenth of the time between them. What is
@@ -32,8 +33,7 @@ impl Engine {
             return Err(Counter::SkippedCode);
         }
         if !self.is_copyable(pc) {
-            // The time up to here was spent in code that is never recorded: no burst stands for it.
-            thread.began_cpu = self.cpu_clock();
+            self.mark_unseen(thread, pc);
             return Err(Counter::SkippedCode);
         }
         let now = self.control().burst_checks_now.load(Relaxed);
@@ -41,20 +41,47 @@ impl Engine {
         thread.may_translate =
             u32::try_from(thread.checks / 64).unwrap_or(u32::MAX).saturating_add(LEAST_COLD);
         thread.version = RECORDING;
-        thread.fs_base = process::fs_base() as u64;
-        thread.began = tsc();
-        let before = core::mem::replace(&mut thread.began_cpu, self.cpu_clock());
-        let tid = thread.tid.load(Relaxed) as u64 | if self.is_behind_call(pc) { BEHIND_CALL } else { 0 };
-        let begin = [tid, thread.began, thread.fs_base, pc];
-        if !self.mark(thread, Kind::Begin, &begin, self.is_resident()) {
+        if !self.mark_begin(thread, pc) {
             return Err(Counter::SkippedBuffers);
         }
-        self.mark_time(thread, before);
         self.active.fetch_add(1, AcqRel);
         self.hold_faults();
         thread.active.store(1, Relaxed);
         self.control().count(Counter::Bursts, 1);
         Ok(())
+    }
+
+    /// Logs that a burst begins at `pc`, and what it stands for. No if there is no room.
+    fn mark_begin(&self, thread: &mut Thread, pc: u64) -> bool {
+        thread.fs_base = process::fs_base() as u64;
+        thread.began = tsc();
+        let before = core::mem::replace(&mut thread.began_cpu, self.cpu_clock());
+        let tid = thread.tid.load(Relaxed) as u64 | self.in_kernel(thread, pc);
+        let begin = [tid, thread.began, thread.fs_base, pc];
+        let marked = self.mark(thread, Kind::Begin, &begin, self.is_resident());
+        if marked {
+            self.mark_time(thread, before);
+        }
+        marked
+    }
+
+    /// The time of a thread is up in code that is never recorded: a burst without an instruction tells where that was.
+    fn mark_unseen(&self, thread: &mut Thread, pc: u64) {
+        if !self.is_resident() && self.mark_begin(thread, pc) {
+            self.mark(thread, Kind::End, &[thread.began, Cause::Code as u64, pc], false);
+        }
+    }
+
+    /// Whether the thread was in the kernel when the burst was asked for, as a flag for its begin.
+    fn in_kernel(&self, thread: &Thread, pc: u64) -> u64 {
+        if self.is_behind_call(pc) {
+            BEHIND_CALL
+        } else if thread.origin & slot::FAULTED != 0 && self.touches_memory(pc) {
+            // The kernel comes back to the instruction that made the fault; one without memory operands made none.
+            IN_FAULT
+        } else {
+            0
+        }
     }
 
     /// What a burst stands for goes with it: whoever reads does so later, when the pace may be another one. It is the time
@@ -113,6 +140,11 @@ impl Engine {
         let mut translator = self.translator.lock();
         code_at(&mut translator.code, pc.wrapping_sub(SYSCALL.len() as u64))
             .is_some_and(|bytes| bytes.starts_with(&SYSCALL))
+    }
+
+    fn touches_memory(&self, pc: u64) -> bool {
+        let mut translator = self.translator.lock();
+        code_at(&mut translator.code, pc).is_some_and(|bytes| sonde_x64::memory::is_touched_by(bytes, pc))
     }
 
     /// The thread goes native at `pc`; everything it has is in its context.

@@ -181,7 +181,7 @@ impl Engine {
     /// The thread is on our stack, its registers are in its context, all signals but faults are blocked: begins a burst
     /// at `pc` and returns where its copy is, or lets the thread go native again.
     fn begin(&self, thread: &mut Thread, pc: u64) -> u64 {
-        if thread.origin == slot::BY_SONDE_NEW {
+        if thread.origin & !slot::FAULTED == slot::BY_SONDE_NEW {
             let known = thread.resolve != 0;
             self.init_thread(thread);
             if !known {

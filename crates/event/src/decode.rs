@@ -4,7 +4,7 @@ use crate::catalog::{Catalog, Path};
 use crate::error::StreamError;
 use crate::found::Found;
 use crate::passes::Passes;
-use crate::reader::{Begin, End, Reader, Run, Signal, Syscall};
+use crate::reader::{Begin, End, Kernel, Reader, Run, Signal, Syscall};
 use sonde_wire::marker::{self, Cause, Kind};
 use sonde_x64::plan::Detail;
 use std::collections::HashMap;
@@ -186,8 +186,10 @@ impl Decoder {
             Kind::Begin => {
                 let [tid, time, fs_base, pc] = *body else { return Err(short()) };
                 *cursor = Cursor { tid: tid as i32, fs_base };
-                let behind_call = tid & marker::BEHIND_CALL != 0;
-                reader.begin(&Begin { tid: cursor.tid, time, pc, behind_call });
+                let flag = |flag: u64, kernel: Kernel| (tid & flag != 0).then_some(kernel);
+                let kernel = flag(marker::BEHIND_CALL, Kernel::Call);
+                let kernel = kernel.or_else(|| flag(marker::IN_FAULT, Kernel::Fault));
+                reader.begin(&Begin { tid: cursor.tid, time, pc, kernel });
             }
             Kind::End => {
                 let [time, cause, pc] = *body else { return Err(short()) };

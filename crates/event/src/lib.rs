@@ -42,7 +42,7 @@ pub use decode::{Decoder, Lost};
 pub use error::StreamError;
 pub use passes::{PassAt, Passes, Taken};
 pub use plain::{PlainKind, PlainRecipe, PlainRef};
-pub use reader::{Begin, BlockRun, Count, Counts, End, Reader, Ref, Run, Signal, Syscall, Unwatched};
+pub use reader::{Begin, BlockRun, Count, Counts, End, Kernel, Reader, Ref, Run, Signal, Syscall, Unwatched};
 pub use sonde_wire::marker::Cause;
 pub use sonde_x64::class::Class;
 pub use sonde_x64::memory::Access;

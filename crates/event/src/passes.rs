@@ -79,6 +79,12 @@ impl<'a> Passes<'a> {
         self.catalog.size(exit)
     }
 
+    /// The superblock that an exit is of.
+    #[inline]
+    pub fn superblock(&self, exit: u32) -> Option<u32> {
+        self.catalog.path(exit).map(|path| path.superblock)
+    }
+
     /// Where a pass led, if that is known yet; passes are counted from 0.
     #[inline]
     pub fn next_pc(&self, index: usize) -> Option<u64> {

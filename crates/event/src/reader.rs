@@ -18,8 +18,17 @@ pub struct Begin {
     pub time: u64,
     /// First pc.
     pub pc: u64,
-    /// Whether the thread was in the system call right before it when the burst was asked for.
-    pub behind_call: bool,
+    /// What the kernel did for the thread when the burst was asked for, if the thread was not in its own code then.
+    pub kernel: Option<Kernel>,
+}
+
+/// What the kernel does for a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kernel {
+    /// The system call right before the instruction that the burst begins at.
+    Call,
+    /// A page fault of that instruction.
+    Fault,
 }
 
 /// A burst ends.

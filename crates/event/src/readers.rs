@@ -213,7 +213,7 @@ mod tests {
     }
 
     fn tell(mut reader: impl Reader) {
-        reader.begin(&Begin { tid: 1, time: 0, pc: 0, behind_call: false });
+        reader.begin(&Begin { tid: 1, time: 0, pc: 0, kernel: None });
         reader.syscall(&Syscall { tid: 1, number: 0, result: 0, pc: 0 });
         reader.signal(&Signal { tid: 1, signal: 1, pc: 0 });
         reader.mapping(&Mapping::parse("1000-2000 r-xp 00000000 fe:01 131 /opt/program").unwrap());

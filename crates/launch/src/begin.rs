@@ -1,7 +1,7 @@
 //! A thread stands still: judges its state from outside, and lets it go on in the engine if it is in a state for it.
 
 use crate::thread_files::status_of;
-use sonde_wire::slot::{BY_SONDE, BY_SONDE_NEW, Head, MAX_THREADS, SLOT_BYTES};
+use sonde_wire::slot::{BY_SONDE, BY_SONDE_NEW, FAULTED, Head, MAX_THREADS, SLOT_BYTES};
 use sonde_wire::{Control, Counter};
 use std::fs::File;
 use std::io;
@@ -115,6 +115,8 @@ pub struct Site<'a> {
     /// Seccomp state in which the probe's system calls are known to be allowed.
     pub seccomp: u8,
     pub control: &'a Control,
+    /// Whether the thread made a page fault since it was asked to stop.
+    pub faulted: bool,
     /// Whether a thread of this process exists.
     pub lives: &'a dyn Fn(i32) -> bool,
 }
@@ -173,6 +175,7 @@ impl Site<'_> {
             return;
         }
         head.origin = if head.tid() == tid && head.me == at { BY_SONDE } else { BY_SONDE_NEW };
+        head.origin |= if self.faulted { FAULTED } else { 0 };
         head.me = at;
         head.stack_top = Head::stack_top_of(at);
         (head.app_r14, head.app_r15) = (regs.r14, regs.r15);

@@ -11,11 +11,13 @@
 mod attach;
 mod covered;
 mod followed;
+mod moment;
 mod ringing;
 mod unfinished;
 
 pub use self::attach::{Care, attach, finish_exec};
 use self::covered::{Covered, MOST_SPARED};
+use self::moment::Tells;
 use self::unfinished::{CALL_STOP, Unfinished};
 use crate::begin::{self, Begun, Site, ptrace};
 use crate::children::{Ended, next_report, take_end};
@@ -299,7 +301,11 @@ impl Stops {
                 continue;
             }
             // A thread that sleeps in a system call is left alone: some calls fail with EINTR when they are interrupted.
-            if is_running(thread.pid, *tid) && ptrace(libc::PTRACE_INTERRUPT, *tid, 0, 0).is_ok() {
+            let runs = is_running(thread.pid, *tid);
+            if runs {
+                thread.moment.ask(thread.pid, *tid, &thread.cpu);
+            }
+            if runs && ptrace(libc::PTRACE_INTERRUPT, *tid, 0, 0).is_ok() {
                 let gap = self.gaps.next();
                 (thread.asked, thread.due_ns) = (true, cpu + gap);
                 next = next.min(Duration::from_nanos(gap).max(SHORTEST));
@@ -410,11 +416,17 @@ impl Stops {
     }
 
     fn begin(&mut self, pid: i32, tid: i32, shared: &SharedMemory) {
+        let asked = self.threads.get_mut(&tid);
+        let tells = asked.map_or(Tells::Code, |thread| thread.moment.stop(pid, tid, &thread.cpu));
+        if tells == Tells::Nothing {
+            return self.sooner(tid, |thread, _| thread.due_ns = 0);
+        }
         let Some(Process { inside: Inside::Probe(memory), seccomp, .. }) = self.processes.get(&pid) else {
             return;
         };
         let lives = |tid: i32| self.threads.get(&tid).is_some_and(|thread| thread.pid == pid);
-        let site = Site { pid, tid, memory, seccomp: *seccomp, control: shared.control(), lives: &lives };
+        let (control, faulted) = (shared.control(), tells == Tells::Fault);
+        let site = Site { pid, tid, memory, seccomp: *seccomp, control, faulted, lives: &lives };
         match site.begin() {
             Begun::Settled => self.threads.get_mut(&tid).into_iter().for_each(Covered::meet),
             Begun::NotThere => self.sooner(tid, Covered::miss),

@@ -24,11 +24,17 @@ impl Beginning {
         lines.filter_map(|line| std::str::from_utf8(line).ok())
     }
 
-    /// The state that a `stat` file tells, behind the name.
-    fn state(&self) -> Option<u8> {
+    /// What a `stat` file tells behind the name, by number.
+    fn number(&self, index: usize) -> Option<&str> {
         let text = &self.bytes[..self.len];
         let end = text.windows(2).rposition(|pair| pair == b") ")?;
-        text.get(end + 2).copied()
+        std::str::from_utf8(&text[end + 2..]).ok()?.split(' ').nth(index)
+    }
+
+    /// Page faults that a `stat` file tells of.
+    fn faults(&self) -> Option<u64> {
+        let count = |index| self.number(index)?.parse::<u64>().ok();
+        Some(count(7)? + count(9)?)
     }
 
     fn field(&self, name: &str) -> Option<&str> {
@@ -43,9 +49,18 @@ pub fn open_cpu(pid: i32, tid: i32) -> io::Result<File> {
 
 /// CPU time of a thread so far, from its open schedstat file.
 pub fn cpu_ns(file: &File) -> Option<u64> {
+    schedstat(file, 0)
+}
+
+/// How often a thread got a processor so far, from the same file.
+pub fn slices(file: &File) -> Option<u64> {
+    schedstat(file, 2)
+}
+
+fn schedstat(file: &File, number: usize) -> Option<u64> {
     let mut text = [0; 64];
     let n = file.read_at(&mut text, 0).ok()?;
-    std::str::from_utf8(&text[..n]).ok()?.split(' ').next()?.parse().ok()
+    std::str::from_utf8(&text[..n]).ok()?.split_ascii_whitespace().nth(number)?.parse().ok()
 }
 
 /// What decides whether a thread can be interrupted.
@@ -87,8 +102,13 @@ pub fn is_running(pid: i32, tid: i32) -> bool {
     match file("syscall") {
         Ok(text) => text.lines().next().is_some_and(|line| line.starts_with("running")),
         // Forbidden where tracing is; everybody may read the state.
-        Err(_) => file("stat").is_ok_and(|stat| stat.state() == Some(b'R')),
+        Err(_) => file("stat").is_ok_and(|stat| stat.number(0) == Some("R")),
     }
+}
+
+/// Page faults of a thread so far.
+pub fn faults_of(pid: i32, tid: i32) -> Option<u64> {
+    Beginning::of(&format!("/proc/{pid}/task/{tid}/stat")).ok()?.faults()
 }
 
 #[cfg(test)]
@@ -103,16 +123,20 @@ mod tests {
         let status = Beginning { bytes, len: text.len() };
         assert_eq!((status.field("Tgid:"), status.field("SigPnd:")), (Some("12"), Some("0000000000000010")));
         assert_eq!(status.field("Name:"), None);
-        let text = b"12 (x\xff) S (y) R 7 12";
+        let text = b"12 (x\xff) S (y) R 7 12 12 0 -1 4194304 100 200 3 400 5 6";
         bytes[..text.len()].copy_from_slice(text);
-        assert_eq!(Beginning { bytes, len: text.len() }.state(), Some(b'R'));
+        let stat = Beginning { bytes, len: text.len() };
+        assert_eq!((stat.number(0), stat.faults()), (Some("R"), Some(103)));
     }
 
     #[test]
     fn a_thread_is_found() {
         let pid = std::process::id() as i32;
         assert_eq!(family_of(pid).map(|(process, _)| process), Some(pid));
-        assert!(cpu_ns(&open_cpu(pid, pid).unwrap()).is_some());
+        let cpu = open_cpu(pid, pid).unwrap();
+        assert!(cpu_ns(&cpu).is_some() && slices(&cpu).is_some());
         assert_eq!(family_of(i32::MAX - 7), None);
+        let before = faults_of(pid, pid);
+        assert!(before.is_some() && before <= faults_of(pid, pid));
     }
 }

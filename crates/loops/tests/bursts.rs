@@ -415,9 +415,27 @@ fn a_burst_stays_one_burst_when_code_beyond_the_limit_interrupts_it() {
         let instructions: usize = shown.bursts.iter().map(|(from, to)| to - from).sum();
         assert_eq!(shown.profile.instructions, instructions as u64);
     }
-    // What is kept has its share of the bursts, whatever else of them is not kept. (Some passes through the loop are not:
-    // they began in superblocks that were met too late.)
-    let own = |shown: &Shown<'_>| shown.profile.get(machine.label("loop")).unwrap().own_weight;
-    let (part, all) = (own(&cut), own(&whole));
-    assert!(part <= all * (1.0 + 1e-9) && part > 0.8 * all, "{part} {all}");
+}
+
+#[test]
+fn a_bursts_time_belongs_to_the_loops_around_where_it_began() {
+    let program = beyond(3);
+    let machine = Machine::run(&program.ops);
+    let limits = ExactConfig { weight: Weight::Bursts, ..ExactConfig::default() };
+    // From everywhere, long enough for all code around to be seen; what a burst does later has no part in its time.
+    let fed: Vec<(usize, usize)> = (0..machine.done.len() - 40).step_by(7).map(|from| (from, 300)).collect();
+    let shown = show_with(limits, &program, &machine, &fed);
+    shown.profile.check().unwrap();
+    let within = |from: &str, to: &str| {
+        let range = machine.label(from)..machine.label(to);
+        fed.iter().filter(|(at, _)| range.contains(&machine.done[*at].pc)).count() as f64
+    };
+    let (inner, outer) = (within("loop", "done"), within("round", "rounds"));
+    let weights = |label: &str| {
+        let found = shown.profile.get(machine.label(label)).unwrap();
+        (found.own_weight, found.inclusive_weight)
+    };
+    assert_eq!(weights("loop"), (inner, inner));
+    assert_eq!(weights("round"), (outer - inner, outer));
+    assert!(inner > 0.0 && outer > inner && shown.profile.weight == fed.len() as f64);
 }

@@ -93,7 +93,7 @@ fn check_summary(summary: &Summary) -> Result<(), Invalid> {
     check_blocks(summary)?;
     let bursts = &summary.bursts;
     ensure(bursts.empty <= bursts.count, || "bursts".into(), "more are empty than there are")?;
-    ensure(bursts.empty_time <= bursts.time, || "bursts".into(), "empty ones stand for more time than all")?;
+    ensure(bursts.kernel_time <= bursts.time, || "bursts".into(), "the kernel has more time than all")?;
     summary.cache.as_ref().map_or(Ok(()), check_cache)
 }
 

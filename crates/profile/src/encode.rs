@@ -155,9 +155,10 @@ fn bursts(bursts: &Bursts) -> wire::Bursts {
         empty: bursts.empty,
         thinned: bursts.thinned,
         time: bursts.time,
-        empty_time: bursts.empty_time,
-        undivided: bursts.undivided,
+        kernel_time: bursts.kernel_time,
         squares: bursts.squares,
+        reference_time: bursts.reference_time,
+        reference_squares: bursts.reference_squares,
     }
 }
 

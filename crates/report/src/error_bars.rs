@@ -5,27 +5,33 @@ use sonde_summary::{Bursts, Unit};
 /// Half the width of a 95 % interval, in standard errors.
 const Z: f64 = 1.96;
 
-/// Half the width of the 95 % interval around a share that was estimated from bursts; 0 where everything was recorded.
+/// Half the width of the 95 % interval around a share of time that was estimated from bursts; 0 where everything was
+/// recorded.
 ///
-/// A burst is one sample: what it recorded hangs together, so it counts once however many events it has. That is a
-/// lower bound of the information in it, and the interval is so on the safe side for code that shares bursts with other
-/// code. Near 0 and 1 the normal approximation is too narrow, so the share is moved as Agresti and Coull do: two more
-/// bursts that have it and two that have not.
+/// A burst is one sample of the time: where it began. Near 0 and 1 the normal approximation is too narrow, so the share is
+/// moved as Agresti and Coull do: two more bursts that have it and two that have not.
 pub fn half_width(share: f64, unit: Unit, bursts: &Bursts) -> f64 {
-    if unit == Unit::Events {
-        return 0.0;
-    }
-    let n = bursts.effective() + 4.0;
-    let p = (share.clamp(0.0, 1.0) * (n - 4.0) + 2.0) / n;
-    Z * (p * (1.0 - p) / n).sqrt()
+    width(share, unit, bursts.effective())
 }
 
 /// The same for a share of so many events: where they are fewer than bursts, not every burst can have told of them.
 pub fn half_width_of(share: f64, unit: Unit, bursts: &Bursts, events: u64) -> f64 {
-    if bursts.effective() <= events as f64 {
-        return half_width(share, unit, bursts);
+    width(share, unit, bursts.effective().min(events as f64))
+}
+
+/// The same for a share of so many loads or stores. What a burst recorded of them hangs together, so it counts once however
+/// many there are; bursts in code without any tell nothing.
+pub fn half_width_of_data(share: f64, unit: Unit, bursts: &Bursts, events: u64) -> f64 {
+    width(share, unit, bursts.effective_of_references().min(events as f64))
+}
+
+fn width(share: f64, unit: Unit, bursts: f64) -> f64 {
+    if unit == Unit::Events {
+        return 0.0;
     }
-    half_width(share, unit, &Bursts { count: events, ..Bursts::default() })
+    let n = bursts + 4.0;
+    let p = (share.clamp(0.0, 1.0) * bursts + 2.0) / n;
+    Z * (p * (1.0 - p) / n).sqrt()
 }
 
 #[cfg(test)]
@@ -54,7 +60,7 @@ mod tests {
         let of = |weights: &[u64]| {
             let mut bursts = bursts(weights.len() as u64);
             weights.iter().for_each(|ms| {
-                bursts.weigh(ms * 1_000_000_000, 10);
+                bursts.weigh(ms * 1_000_000_000);
             });
             bursts
         };

@@ -21,5 +21,5 @@ pub use figures::{count, grouped, short, size};
 pub use name::{CodeName, DataName, Namer, Used};
 pub use section::Section;
 pub use subject::{About, Subject};
-pub use text::{Style, waits_in_words, write, write_entry, write_hot};
-pub use view::{Options, Report, hot, report, schema, waiting};
+pub use text::{Style, write, write_entry, write_hot};
+pub use view::{Options, Report, hot, report, schema};

@@ -29,7 +29,7 @@ pub struct Namer<'a> {
 }
 
 /// A function, and where it is.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Function {
     /// File name of the module.
     pub module: String,

@@ -14,7 +14,6 @@ use crate::view::Report;
 use std::io::{self, Write};
 
 pub(crate) use fit::{fit, fit_code};
-pub use lists::waits_in_words;
 pub use tree::write_hot;
 
 /// How to write.

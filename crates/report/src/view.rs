@@ -18,7 +18,7 @@ use sonde_summary::Ranges;
 use sonde_symbol::Symbols;
 
 pub use calls::{CallsView, ContextView, MethodView, PairView, RegionView};
-pub use functions::{FunctionView, StartsView};
+pub use functions::FunctionView;
 pub use loops::{LoopView, LoopsView};
 pub use map::{MapRow, MapView};
 pub use missing::{CacheView, Missed};
@@ -87,7 +87,7 @@ pub struct Report {
     pub share_of: String,
     /// What was recorded.
     pub totals: Totals,
-    /// Functions, largest share of time first: by beginnings of bursts where these differ from what bursts recorded.
+    /// Functions, largest share first.
     pub functions: Vec<FunctionView>,
     /// Totals per data object; null if no addresses were kept.
     pub data: Option<ObjectsView>,
@@ -120,7 +120,7 @@ pub fn report(subject: &Subject<'_>, symbols: &mut Symbols, options: &Options) -
     };
     Report {
         format: "sonde-report".into(),
-        version: 1,
+        version: 2,
         runs: subject.runs.iter().map(run).collect(),
         unit: subject.unit.word().into(),
         share_of: share_of(subject).into(),
@@ -149,11 +149,6 @@ pub fn report(subject: &Subject<'_>, symbols: &mut Symbols, options: &Options) -
 pub fn hot(subject: &Subject<'_>, tree: &Ranges, symbols: &mut Symbols, options: &Options) -> Vec<HotView> {
     let mut namer = Namer::new(symbols, subject.regions, subject.blocks);
     ranges::hot(subject, tree, &mut namer, options)
-}
-
-/// The functions that wait for memory or have slow instructions, as far as beginnings of bursts tell; without their lines.
-pub fn waiting(subject: &Subject<'_>, symbols: &mut Symbols) -> Vec<FunctionView> {
-    functions::waiting(subject, &mut Namer::new(symbols, subject.regions, subject.blocks))
 }
 
 fn share_of(subject: &Subject<'_>) -> &'static str {

@@ -35,6 +35,8 @@ pub struct StartsProfile {
     pub starts: Vec<Start>,
     /// Right behind a system call: the trigger fell into the kernel.
     pub behind_calls: Sum,
+    /// At an instruction whose page fault the kernel handled when the trigger came.
+    pub in_faults: Sum,
     /// At further instructions, beyond the most that are kept.
     pub not_kept: Sum,
 }
@@ -42,6 +44,13 @@ pub struct StartsProfile {
 impl StartsProfile {
     /// Most instructions that are kept.
     pub const MOST: usize = 1 << 16;
+
+    /// All in the kernel.
+    pub fn kernel(&self) -> Sum {
+        let mut all = self.behind_calls;
+        all.add(self.in_faults);
+        all
+    }
 
     /// All in user code.
     pub fn all(&self) -> Sum {
@@ -60,6 +69,7 @@ impl StartsProfile {
     pub fn merge(&mut self, other: &StartsProfile) {
         self.starts.extend_from_slice(&other.starts);
         self.behind_calls.add(other.behind_calls);
+        self.in_faults.add(other.in_faults);
         self.not_kept.add(other.not_kept);
         self.put_in_order();
         self.bound(StartsProfile::MOST);
@@ -76,7 +86,11 @@ impl StartsProfile {
         if self.starts.iter().any(|start| start.sum.count == 0) {
             return Err("no burst began at one of them".into());
         }
-        let sums = self.starts.iter().map(|start| start.sum).chain([self.behind_calls, self.not_kept]);
+        let sums = self.starts.iter().map(|start| start.sum).chain([
+            self.behind_calls,
+            self.in_faults,
+            self.not_kept,
+        ]);
         let add = |(count, weight): (u64, u64), sum: Sum| {
             Some((count.checked_add(sum.count)?, weight.checked_add(sum.weight)?))
         };

@@ -1,7 +1,7 @@
 //! Notes where bursts begin.
 
 use crate::profile::{Start, StartsProfile, Sum};
-use sonde_event::{Begin, End, Passes, Reader};
+use sonde_event::{Begin, End, Kernel, Passes, Reader};
 use std::collections::HashMap;
 
 /// Parameters.
@@ -25,6 +25,7 @@ pub struct StartsReader {
     starts: HashMap<u64, Sum>,
     not_kept: Sum,
     behind_calls: Sum,
+    in_faults: Sum,
     /// Where the burst of each thread began that may still say what it stands for.
     open: HashMap<i32, Begin>,
 }
@@ -37,6 +38,7 @@ impl StartsReader {
             starts: HashMap::new(),
             not_kept: Sum::default(),
             behind_calls: Sum::default(),
+            in_faults: Sum::default(),
             open: HashMap::new(),
         }
     }
@@ -50,13 +52,16 @@ impl StartsReader {
     pub fn finish(self) -> StartsProfile {
         let mut starts: Vec<Start> = self.starts.into_iter().map(|(pc, sum)| Start { pc, sum }).collect();
         starts.sort_unstable_by_key(|start| start.pc);
-        StartsProfile { starts, not_kept: self.not_kept, behind_calls: self.behind_calls }
+        let StartsReader { not_kept, behind_calls, in_faults, .. } = self;
+        StartsProfile { starts, not_kept, behind_calls, in_faults }
     }
 
     fn sum(&mut self, begin: &Begin) -> &mut Sum {
         let pc = begin.pc;
-        if begin.behind_call {
-            return &mut self.behind_calls;
+        match begin.kernel {
+            Some(Kernel::Call) => return &mut self.behind_calls,
+            Some(Kernel::Fault) => return &mut self.in_faults,
+            None => {}
         }
         if self.starts.len() >= self.config.most && !self.starts.contains_key(&pc) {
             return &mut self.not_kept;
@@ -93,7 +98,7 @@ mod tests {
     use sonde_event::Cause;
 
     fn begin(reader: &mut StartsReader, tid: i32, pc: u64) {
-        reader.begin(&Begin { tid, time: 0, pc, behind_call: false });
+        reader.begin(&Begin { tid, time: 0, pc, kernel: None });
     }
 
     fn end(reader: &mut StartsReader, tid: i32, cause: Cause, pc: u64) {
@@ -115,14 +120,18 @@ mod tests {
     }
 
     #[test]
-    fn beginnings_behind_system_calls_are_the_kernels_time() {
+    fn beginnings_in_system_calls_and_faults_are_the_kernels_time() {
         let mut reader = StartsReader::new(StartsConfig::default());
-        reader.begin(&Begin { tid: 1, time: 0, pc: 0x102, behind_call: true });
+        reader.begin(&Begin { tid: 1, time: 0, pc: 0x102, kernel: Some(Kernel::Call) });
         reader.pace(1, 7);
         end(&mut reader, 1, Cause::Checks, 0x100);
         begin(&mut reader, 1, 0x202);
+        reader.begin(&Begin { tid: 1, time: 0, pc: 0x300, kernel: Some(Kernel::Fault) });
+        reader.pace(1, 5);
         let profile = reader.finish();
         assert_eq!(profile.behind_calls, Sum { count: 1, weight: 7_000 });
+        assert_eq!(profile.in_faults, Sum { count: 1, weight: 5_000 });
+        assert_eq!(profile.kernel(), Sum { count: 2, weight: 12_000 });
         assert_eq!(profile.starts.iter().map(|s| s.pc).collect::<Vec<_>>(), [0x202]);
     }
 

@@ -109,7 +109,7 @@ impl<R: Reader> Reader for Sampler<R> {
         counter.left = if counter.recording { setting.instr } else { setting.check };
         let (tid, pc) = (run.tid, run.next_pc.unwrap_or(run.path.target));
         match counter.recording {
-            true => self.inner.begin(&Begin { tid, time: 0, pc, behind_call: false }),
+            true => self.inner.begin(&Begin { tid, time: 0, pc, kernel: None }),
             false => self.inner.end(&End { tid, time: 0, cause: Cause::Stop, pc }),
         }
     }

@@ -89,10 +89,8 @@ proptest! {
 
 #[test]
 fn nothing_is_found_across_bursts() {
-    let (begin, end) = (
-        Begin { tid: 1, time: 0, pc: 0, behind_call: false },
-        End { tid: 1, time: 0, cause: Cause::Stop, pc: 0 },
-    );
+    let (begin, end) =
+        (Begin { tid: 1, time: 0, pc: 0, kernel: None }, End { tid: 1, time: 0, cause: Cause::Stop, pc: 0 });
     // Each burst ends with 1 2 and the next begins with 3 4 5: the five together are never in one burst.
     let mut reader = StreamsReader::new(StreamsConfig { min_length: 5, max_length: 9, ..small() }).unwrap();
     for _ in 0..200 {

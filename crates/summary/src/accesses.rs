@@ -153,6 +153,8 @@ impl Accesses {
 }
 
 fn flags(of: u16) -> u64 {
+    // The model tells nobody of values that it does not know.
+    let of = if of & Event::SILENT != 0 { of & !Event::VALUE } else { of };
     let is = |flags: u16| of & flags == flags;
     (u64::from(is(Event::LOAD)) * LOAD) | (u64::from(is(Event::LOAD | Event::VALUE)) * VALUE)
 }

@@ -36,6 +36,8 @@ impl Event {
     pub const REPEATED: u16 = 8;
     /// It has an address.
     pub const ADDRESS: u16 = 16;
+    /// Only the cache model is to see it.
+    pub const SILENT: u16 = 32;
 
     /// Whether all these flags hold.
     #[inline(always)]

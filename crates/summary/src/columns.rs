@@ -12,6 +12,7 @@ use crate::pending::Pending;
 use crate::sorted::{Group, Sorted};
 use crate::summary::Missing;
 use crate::ways::Ways;
+use crate::window::Window;
 use sonde_event::PlainRecipe;
 use sonde_place::Places;
 
@@ -77,6 +78,20 @@ pub(crate) struct Weights {
     pub stands_for: u64,
 }
 
+/// What is counted of passes, and what only the cache model is to see.
+#[derive(Clone, Copy)]
+pub(crate) struct Counted<'a> {
+    pub weights: Weights,
+    /// The code that counts; none for all.
+    pub window: Option<&'a Window>,
+}
+
+impl Counted<'_> {
+    fn has(&self, superblock: u32) -> bool {
+        self.window.is_none_or(|window| window.has(superblock))
+    }
+}
+
 impl Columns {
     /// For these kinds, with so many bytes of rows, and a cache model whose first level has lines of this size.
     pub fn new(wants: Wants, rows: usize, line: u32) -> Columns {
@@ -104,13 +119,13 @@ impl Columns {
         words: &[u64],
         passes: &Passes,
         part: &[Pass],
-        weights: Weights,
+        counted: Counted<'_>,
         around: &mut Around<'_>,
     ) {
         let ways = around.ways;
         self.sorted.sort(part, |exit| ways.of(exit));
-        let first = self.fill_sorted(batch, (words, passes.fs_base), weights, around);
-        self.add_events(batch, first, &passes.events, weights.reference, around);
+        let first = self.fill_sorted(batch, (words, passes.fs_base), counted, around);
+        self.add_events(batch, first, &passes.events, counted.weights.reference, around);
     }
 
     /// The same of passes where the log has them, each of which counts as it is; all of them are plain. `next_pc` tells where one of
@@ -125,7 +140,8 @@ impl Columns {
         let ways = around.ways;
         self.sorted.sort_log(passes, |exit| ways.of(exit), next_pc);
         let weights = Weights { pass: Some(1), reference: 1, stands_for: 1 };
-        self.fill_sorted(batch, (passes.words(), passes.fs_base()), weights, around);
+        let counted = Counted { weights, window: None };
+        self.fill_sorted(batch, (passes.words(), passes.fs_base()), counted, around);
     }
 
     /// Adds branches that count as they are.
@@ -139,16 +155,16 @@ impl Columns {
         &mut self,
         batch: &mut Batch,
         log: (&[u64], u64),
-        weights: Weights,
+        counted: Counted<'_>,
         around: &mut Around<'_>,
     ) -> usize {
-        let ways = around.ways;
+        let (ways, weights) = (around.ways, counted.weights);
         let first = batch.accesses.more(if self.wants.misses { self.sorted.references() } else { 0 });
         batch.weight = weights.reference;
         self.keys.begin(weights.reference);
         let groups = std::mem::take(&mut self.sorted.groups);
         for same in groups.chunk_by(|a, b| ways.of(a.exit).superblock == ways.of(b.exit).superblock) {
-            self.superblock(batch, first, log, same, weights, around);
+            self.superblock(batch, first, log, same, counted, around);
         }
         self.sorted.groups = groups;
         self.keys.end(batch);
@@ -190,18 +206,19 @@ impl Columns {
         first: usize,
         log: (&[u64], u64),
         groups: &[Group],
-        weights: Weights,
+        counted: Counted<'_>,
         around: &mut Around<'_>,
     ) {
-        let ways = around.ways;
+        let (ways, weights) = (around.ways, counted.weights);
         let index = ways.of(groups[0].exit).superblock;
+        let counts = counted.has(index);
         let Some(superblock) = ways.superblock(index) else { return };
         let delta = around.code.delta_at(index, superblock.pc, around.places);
         for group in groups {
             let (way, count) = (ways.of(group.exit), u64::from(group.to - group.from));
             let unplaced = if delta.is_none() { count * u64::from(way.blocks) } else { 0 };
             around.missing.unplaced_code += unplaced * weights.stands_for;
-            if let Some(weight) = weights.pass {
+            if let Some(weight) = weights.pass.filter(|_| counts) {
                 around.code.add(group.exit, count, weight);
             }
         }
@@ -216,7 +233,8 @@ impl Columns {
                 let range = from.from as usize..groups[groups.len() - 1].to as usize;
                 let pc = recipe.pc().wrapping_add(delta.unwrap_or(0));
                 let at = first + number;
-                self.site(batch, log, Site { recipe, pc, range, at }, weights.reference, around);
+                let site = Site { recipe, pc, range, at, counts };
+                self.site(batch, log, site, weights.reference, around);
             }
         }
     }
@@ -230,13 +248,15 @@ impl Columns {
         weight: u64,
         around: &mut Around<'_>,
     ) {
-        let Site { recipe, pc, range, at } = site;
+        let Site { recipe, pc, range, at, counts } = site;
         let Columns { addresses, values, .. } = self;
         let (starts, next) = (&self.sorted.starts[range.clone()], &self.sorted.next[range.clone()]);
         let only = recipe.addresses(words, starts, fs_base, addresses);
         addresses.extend(only);
         keep_one_of_equal(addresses);
-        let kind = recipe.kind();
+        let mut kind = recipe.kind();
+        // The cache model tells nobody of values that it does not know.
+        kind.flags &= if counts { u16::MAX } else { !Event::VALUE };
         values.clear();
         if kind.flags & Event::VALUE != 0 && self.keys.wants_values(kind) {
             let only = recipe.values(words, starts, next, values);
@@ -244,10 +264,12 @@ impl Columns {
             keep_one_of_equal(values);
         }
         if !around.places.place_all(addresses) {
-            return self.one_by_one(batch, Site { recipe, pc, range, at }, weight, around);
+            return self.one_by_one(batch, Site { recipe, pc, range, at, counts }, weight, around);
         }
         let count = starts.len();
-        self.keys.add(batch, pc, kind, count, addresses, values);
+        if counts {
+            self.keys.add(batch, pc, kind, count, addresses, values);
+        }
         if self.wants.misses {
             let site =
                 accesses::Site { flags: kind.flags, size: kind.size.into(), line_mask: self.line_mask };
@@ -258,12 +280,13 @@ impl Columns {
     /// The same, where some addresses have no place yet.
     #[cold]
     fn one_by_one(&mut self, batch: &mut Batch, site: Site<'_>, weight: u64, around: &mut Around<'_>) {
-        let Site { recipe, pc, range, at } = site;
+        let Site { recipe, pc, range, at, counts } = site;
         let kind = recipe.kind();
+        let silent = if counts { 0 } else { Event::SILENT };
         for (i, place) in range.enumerate() {
             let of = |column: &[u64]| column.get(i).or(column.first()).copied().unwrap_or(0);
             let (data, value) = (of(&self.addresses), of(&self.values));
-            let flags = kind.flags | Event::ADDRESS;
+            let flags = kind.flags | Event::ADDRESS | silent;
             let event = Event { pc, data, value, size: kind.size.into(), times: 1, flags };
             let event = around.pending.place(event, weight, around.places, around.missing);
             if self.wants.misses {
@@ -285,6 +308,8 @@ struct Site<'a> {
     range: std::ops::Range<usize>,
     /// Its number in a pass, counted from where the accesses of these passes begin.
     at: usize,
+    /// Whether it is counted, and not only seen by the cache model.
+    counts: bool,
 }
 
 /// One stands for all where all are the same: of slots of the stack, and of what a register points to for long, that is so in
@@ -300,6 +325,9 @@ fn keep_one_of_equal(column: &mut Vec<u64>) {
 
 /// Adds the keys of one event that has its place, accesses aside.
 pub(crate) fn add_event(batch: &mut Batch, event: &Event, weight: u64, wants: Wants) {
+    if event.is(Event::SILENT) {
+        return;
+    }
     let times = u64::from(event.times);
     let mut add = |wanted: bool, kind: Kind, key: u64| {
         if wanted {

@@ -12,9 +12,14 @@ use sonde_place::Place;
 /// Puts a summary together; `own_bytes` is what the reader itself used.
 pub(crate) fn summary(mut from: Summaries, mut grown: Grown, own_bytes: usize, catalog: &Catalog) -> Summary {
     let unit = if from.config.burst_time.is_some() { Unit::Picoseconds } else { Unit::Events };
-    add_code(&mut from, &mut grown, catalog);
+    let blocks = match unit {
+        Unit::Picoseconds => add_samples(&mut from, &mut grown),
+        Unit::Events => {
+            add_code(&mut from, &mut grown, catalog);
+            heaviest(blocks(&mut from, catalog))
+        }
+    };
     add_edges(&mut from, &mut grown, catalog);
-    let blocks = heaviest_blocks(&mut from, catalog);
     let memory = Memory { limit: from.config.max_memory as u64, used: (own_bytes + grown.memory) as u64 };
     let one =
         grown.one.into_iter().map(|mut g| ranges(unit, g.kind, g.events, Trees::One(g.tree.snapshot())));
@@ -60,7 +65,24 @@ fn find<K: sonde_rap::Key>(all: &mut [Growing<K>], kind: Kind) -> Option<&mut Gr
     all.iter_mut().find(|growing| growing.kind == kind)
 }
 
-fn heaviest_blocks(from: &mut Summaries, catalog: &Catalog) -> Vec<BlockWeight> {
+/// The instructions that bursts began at have the time that these stand for.
+fn add_samples(from: &mut Summaries, grown: &mut Grown) -> Vec<BlockWeight> {
+    let samples = from.samples.finish();
+    if let Some(tree) = find(&mut grown.one, Kind::Code) {
+        for (place, sample) in &samples {
+            tree.tree.add_weighted(*place, sample.weight);
+            tree.events += sample.count;
+        }
+    }
+    let weight = |(place, sample): (u64, crate::samples::Sample)| BlockWeight {
+        place: Place(place),
+        bytes: 1,
+        weight: sample.weight,
+    };
+    heaviest(samples.into_iter().map(weight).collect())
+}
+
+fn blocks(from: &mut Summaries, catalog: &Catalog) -> Vec<BlockWeight> {
     let mut all: Vec<BlockWeight> = Vec::new();
     from.code.blocks(catalog, &mut from.places, |block| {
         all.push(BlockWeight { place: Place(block.place), bytes: block.bytes, weight: block.weight });
@@ -74,6 +96,10 @@ fn heaviest_blocks(from: &mut Summaries, catalog: &Catalog) -> Vec<BlockWeight> 
         }
         same
     });
+    all
+}
+
+fn heaviest(mut all: Vec<BlockWeight>) -> Vec<BlockWeight> {
     all.sort_unstable_by_key(|block| (std::cmp::Reverse(block.weight), block.place));
     all.truncate(Summary::MOST_BLOCKS);
     all.sort_unstable();

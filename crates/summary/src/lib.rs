@@ -4,10 +4,12 @@
 //! tree of each chosen [`Kind`] from it (Mysore et al. 2008, sections 5.1 to 5.5), under one limit on memory.
 //! [`Summaries::finish`] leaves a [`Summary`]: plain data, to be stored, merged and shown by others.
 //!
-//! **Weights.** Bursts are taken after equal CPU time. With [`Config::burst_time`] each burst shares out that time evenly
-//! among the instructions it recorded, so that weights are picoseconds and shares are shares of time; see [`Unit`] and
-//! [`Bursts`]. Without, every event counts one. What a burst recorded waits for its end; of the references of a very
-//! long one a random part is kept, which weighs accordingly more and is counted ([`Bursts::thinned`]).
+//! **Weights.** Bursts are taken after equal CPU time. With [`Config::burst_time`] the instruction at which a burst begins
+//! has that time, as with the samples of an ordinary profiler; the references and branches of the code that it began in
+//! share it out evenly among the instructions of that code (`window.rs`). So weights are picoseconds and shares are shares
+//! of time; see [`Unit`] and [`Bursts`]. Without, every event counts one. What a burst recorded waits for its end; of the
+//! references of a very long one a random part is kept, which weighs accordingly more and is counted
+//! ([`Bursts::thinned`]).
 //!
 //! **Threads.** With [`Config::consumers`] above one, trees grow in other threads than the one that reads. The result is
 //! the same.
@@ -49,6 +51,7 @@ mod pending;
 mod ranges;
 mod reference;
 mod rows;
+mod samples;
 mod small;
 mod sorted;
 mod summaries;
@@ -56,6 +59,7 @@ mod summary;
 mod unit;
 mod ways;
 mod what;
+mod window;
 
 pub use bursts::Bursts;
 pub use config::{BurstTime, Config};

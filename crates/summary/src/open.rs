@@ -4,20 +4,41 @@
 use crate::batch::BATCH;
 use crate::passes::Passes;
 use crate::ways::Ways;
+use crate::window::Window;
 
 /// Passes that are logged before equal ones are put together.
 const PASSES: usize = 1 << 14;
 
+/// Where a burst began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Began {
+    /// That was not seen: it stands for no time.
+    #[default]
+    Unseen,
+    /// At this instruction.
+    At(u64),
+    /// In the kernel.
+    Kernel,
+}
+
 /// What a thread recorded since its burst began.
 #[derive(Default)]
 pub(crate) struct Open {
+    /// The code that has a part in the burst's time.
+    pub window: Window,
+    /// Instructions and references of that code.
     pub instructions: u64,
+    pub references: u64,
+    /// Whose time it stands for.
+    pub began: Began,
+    /// Whether it recorded anything.
+    pub recorded: bool,
     /// What the burst stands for, if it is not what all do.
     pub picoseconds: Option<u64>,
     pub passes: Passes,
     /// Branches whose target is known only when they are taken: places from and to.
     pub edges: Vec<[u64; 2]>,
-    /// Blocks that are not counted by path: place and instructions executed.
+    /// Blocks that are not counted by path, where events count as they are: place and instructions executed.
     pub blocks: Vec<(u64, u64)>,
     /// Exits that are not counted with `passes`, and how often they were taken, in the order of the log or put together.
     exits: Vec<(u32, u32)>,
@@ -32,8 +53,10 @@ pub(crate) struct Open {
 
 impl Open {
     /// A burst begins; memory of an older one is used again.
-    pub fn restart(&mut self) {
-        self.instructions = 0;
+    pub fn restart(&mut self, began: Began) {
+        self.window.restart(if let Began::At(pc) = began { Some(pc) } else { None });
+        (self.began, self.recorded) = (began, false);
+        (self.instructions, self.references) = (0, 0);
         self.picoseconds = None;
         self.passes.clear();
         self.edges.clear();
@@ -111,7 +134,8 @@ impl Open {
     fn thin_out_now(&mut self, ways: &Ways, random: &mut Random) {
         if !self.is_thinned() {
             for index in 0..self.passes.list.len() {
-                if let Some(exit) = self.passes.list[index].exit() {
+                let exit = self.passes.list[index].exit();
+                if let Some(exit) = exit.filter(|exit| self.window.has(ways.of(*exit).superblock)) {
                     self.took(exit);
                 }
             }
@@ -161,7 +185,7 @@ mod tests {
     #[test]
     fn a_long_burst_is_thinned_without_a_bias() {
         let (mut open, mut random, ways) = (Open::default(), Random::default(), Ways::new(0));
-        open.restart();
+        open.restart(Began::At(0));
         // Rounds of four passes, which a fixed choice of every second one would halve.
         let (all, most) = (1 << 18, 1 << 17);
         for i in 0..all {
@@ -185,7 +209,8 @@ mod tests {
     #[test]
     fn exits_are_counted_in_full() {
         let (mut open, mut random) = (Open::default(), Random::default());
-        open.restart();
+        open.restart(Began::At(0));
+        open.window = Window::of(&[0]);
         for i in 0..100_000u32 {
             if open.is_thinned() {
                 open.took(i % 10);

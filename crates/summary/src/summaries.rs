@@ -3,18 +3,20 @@
 use crate::batch::{BATCH, Batch, Event};
 use crate::bursts::Bursts;
 use crate::code::Code;
-use crate::columns::{Around, Columns, Wants, Weights, add_event};
+use crate::columns::{Around, Columns, Counted, Wants, Weights, add_event};
 use crate::config::{BurstTime, Config, Shares};
 use crate::crew::Crew;
 use crate::error::SummaryError;
 use crate::finish;
 use crate::kind::Kind;
 use crate::one_by_one::{push_blocks, push_edge, push_references};
-use crate::open::{Open, Random};
-use crate::passes::{Made, Passes};
+use crate::open::{Began, Open, Random};
+use crate::passes::Made;
 use crate::pending::Pending;
+use crate::samples::Samples;
 use crate::summary::{Missing, Summary};
 use crate::ways::{Look, Ways};
+use crate::window::Window;
 use sonde_event::maps::Mapping;
 use sonde_event::{Begin, Catalog, Count, Counts, End, PathSize, Reader, Run, Taken};
 use sonde_place::Places;
@@ -34,6 +36,8 @@ pub struct Summaries {
     pub(crate) missing: Missing,
     pub(crate) places: Places,
     pub(crate) code: Code,
+    /// Where bursts began, and what they stand for.
+    pub(crate) samples: Samples,
     pub(crate) ways: Ways,
     pub(crate) columns: Columns,
     pub(crate) pending: Pending,
@@ -59,10 +63,11 @@ impl Summaries {
         let shares = config.shares()?;
         let wants = Wants::of(&config.what);
         let mut common = Open::default();
-        common.restart();
+        common.restart(Began::Unseen);
         Ok(Summaries {
             crew: Crew::new(&config, &shares)?,
             code: Code::new(shares.exits),
+            samples: Samples::default(),
             ways: Ways::new(shares.recipes),
             columns: Columns::new(wants, shares.rows, config.cache.first().line),
             pending: Pending::new(shares.pending),
@@ -101,6 +106,7 @@ impl Summaries {
     fn own_bytes(&self) -> usize {
         let open = self.open.values().chain(&self.spare).chain(self.current.as_ref().map(|c| &c.1));
         self.code.memory_bytes()
+            + self.samples.memory_bytes()
             + self.places.memory_bytes()
             + self.pending.memory_bytes()
             + self.ways.memory_bytes()
@@ -131,14 +137,14 @@ impl Summaries {
     /// Hands to the trees what counts as it is.
     fn hand_on(&mut self) {
         let mut common = std::mem::take(&mut self.common);
-        self.count_up(&common, &common.passes.words, 1);
-        common.restart();
+        self.count_up(&common, &common.passes.words, 1, None);
+        common.restart(Began::Unseen);
         self.common = common;
     }
 
     /// Counts passes whose records are in `words`, and what else waited, a part at a time: a burst can have much more than
     /// a batch.
-    fn count_up(&mut self, open: &Open, words: &[u64], weight: u64) {
+    fn count_up(&mut self, open: &Open, words: &[u64], weight: u64, window: Option<&Window>) {
         self.place_pending();
         for (exit, times) in open.exits() {
             self.code.add(*exit, u64::from(*times), weight);
@@ -151,6 +157,7 @@ impl Summaries {
             reference: weight.saturating_mul(open.stands_for()),
             stands_for: open.stands_for(),
         };
+        let counted = Counted { weights, window };
         let mut rest = &open.passes.list[..];
         while !rest.is_empty() {
             let (part, later) = rest.split_at(self.part(rest));
@@ -161,7 +168,7 @@ impl Summaries {
                 pending: &mut self.pending,
                 missing: &mut self.missing,
             };
-            self.columns.fill(&mut batch, words, &open.passes, part, weights, &mut around);
+            self.columns.fill(&mut batch, words, &open.passes, part, counted, &mut around);
             self.send(&mut batch);
             rest = later;
         }
@@ -242,7 +249,7 @@ impl Summaries {
 
     fn fresh(&mut self) -> Open {
         let mut open = self.spare.pop().unwrap_or_default();
-        open.restart();
+        open.restart(Began::Unseen);
         open
     }
 
@@ -264,15 +271,25 @@ impl Summaries {
         }
     }
 
-    /// A burst is over: its time is divided among what it recorded.
+    /// A burst is over: the instruction that it began at has its time, which the code around shares out for what it did.
     fn close(&mut self, mut open: Open) {
         let time = self.config.burst_time.as_ref().map_or(0, BurstTime::picoseconds);
         let time = open.picoseconds.unwrap_or(time);
-        let weight = self.bursts.weigh(time, open.instructions);
+        self.bursts.empty += u64::from(!open.recorded);
+        match open.began {
+            Began::At(pc) => {
+                self.bursts.weigh(time);
+                self.samples.add(pc, time, &mut self.places);
+            }
+            Began::Kernel => self.bursts.weigh_kernel(time),
+            Began::Unseen => {}
+        }
+        let weight = time.checked_div(open.instructions).unwrap_or(0);
+        self.bursts.weigh_references(open.references, weight);
         self.bursts.thinned += u64::from(open.is_thinned());
-        self.count_up(&open, &open.passes.words, weight);
+        self.count_up(&open, &open.passes.words, weight, Some(&open.window));
         if self.spare.len() < SPARE {
-            open.restart();
+            open.restart(Began::Unseen);
             self.spare.push(open);
         }
     }
@@ -280,9 +297,15 @@ impl Summaries {
     /// Notes a pass of the current burst, or one that counts as it is. Its words may have been copied already.
     fn note(&mut self, run: &Run<'_>, copied: Option<u32>, weighted: bool) {
         let open = open(&mut self.current, &mut self.common, weighted);
-        open.instructions += run.instructions();
+        let counts = !weighted || open.window.admits(run);
+        if counts {
+            open.instructions += run.instructions();
+            open.references += u64::from(run.path.refs);
+        } else if !self.wants.misses {
+            return;
+        }
         let exit = run.exit().filter(|exit| self.code.has_room_for(*exit));
-        if self.wants.edges && run.path.target == 0 {
+        if self.wants.edges && run.path.target == 0 && counts {
             let delta = self.code.delta(run, &mut self.places);
             push_edge(run, delta, &mut self.places, &mut open.edges, &mut self.missing);
         }
@@ -292,8 +315,8 @@ impl Summaries {
         let waits = self.wants.references && open.passes.fs_base == run.fs_base;
         match exit.filter(|_| waits) {
             Some(exit) if self.ways.is_plain(exit, run, &mut self.code, &mut self.places) => {
-                self.missing.without_value += u64::from(run.path.unknown_loads);
-                if open.is_thinned() {
+                self.missing.without_value += if counts { u64::from(run.path.unknown_loads) } else { 0 };
+                if open.is_thinned() && counts {
                     open.took(exit);
                 }
                 if open.keeps(&mut self.random) {
@@ -301,67 +324,77 @@ impl Summaries {
                     open.passes.push(exit, at, run.path.refs, run.next_pc.unwrap_or(0));
                 }
             }
-            _ => self.note_odd(run, exit, weighted),
+            _ => self.note_odd(run, exit, weighted, counts),
         }
     }
 
     /// Notes a pass whose references cannot be computed together with those of others.
     #[inline(never)]
-    fn note_odd(&mut self, run: &Run<'_>, exit: Option<u32>, weighted: bool) {
+    fn note_odd(&mut self, run: &Run<'_>, exit: Option<u32>, weighted: bool, counts: bool) {
         let delta = self.code.delta(run, &mut self.places);
         let open = open(&mut self.current, &mut self.common, weighted);
         match exit {
-            Some(exit) if weighted => open.took(exit),
-            Some(exit) => self.code.add(exit, 1, 1),
-            None => push_blocks(run, delta, &mut open.blocks),
+            Some(exit) if weighted && counts => open.took(exit),
+            Some(exit) if !weighted => self.code.add(exit, 1, 1),
+            None if !weighted => push_blocks(run, delta, &mut open.blocks),
+            _ => {}
         }
-        self.missing.unplaced_code += if delta.is_none() { u64::from(run.path.blocks) } else { 0 };
+        self.missing.unplaced_code += if delta.is_none() && counts { u64::from(run.path.blocks) } else { 0 };
         if self.wants.references {
             let before = open.passes.events.len();
             let keeps = open.keeps(&mut self.random);
-            push_references(run, delta, &mut self.missing, |event| {
+            let silent = if counts { 0 } else { Event::SILENT };
+            let mut ignored = Missing::default();
+            let missing = if counts { &mut self.missing } else { &mut ignored };
+            push_references(run, delta, missing, |event| {
                 if keeps {
-                    open.passes.events.push(event);
+                    open.passes.events.push(Event { flags: event.flags | silent, ..event });
                 }
             });
             open.passes.push_events(open.passes.events.len() - before);
         }
     }
 
+    /// Notes many passes of a burst, of which only those through the code that it began in count.
+    fn note_burst(&mut self, passes: &sonde_event::Passes<'_>) {
+        self.turn_to(passes.tid()).recorded |= !passes.list().is_empty();
+        for (index, pass) in passes.list().iter().enumerate() {
+            let window = &open(&mut self.current, &mut self.common, true).window;
+            let has = || passes.superblock(pass.exit).is_some_and(|superblock| window.has(superblock));
+            if (self.wants.misses || window.is_open() || has())
+                && let Some(run) = passes.run(index)
+            {
+                self.note_alone(&run, true);
+            }
+        }
+    }
+
     /// Notes many passes where only code is asked for.
-    fn note_code(&mut self, passes: &sonde_event::Passes<'_>, weighted: bool) {
-        let (mut index, mut insns) = (0, 0);
+    fn note_code(&mut self, passes: &sonde_event::Passes<'_>) {
+        let mut index = 0;
         while let Some(pass) = passes.list().get(index) {
             // What is to be seen to of an exit shows when it is taken for the first time.
             let known = self.code.knows(pass.exit);
             let size = passes.size(pass.exit);
-            if !known || self.wants.edges && size.flags & PathSize::INDIRECT != 0 {
-                if let Some(run) = passes.run(index) {
-                    self.note_alone(&run, weighted);
-                }
-            } else {
-                insns += u64::from(size.insns);
-                match weighted {
-                    true => open(&mut self.current, &mut self.common, weighted).took(pass.exit),
-                    false => self.code.add(pass.exit, 1, 1),
-                }
+            if known && !(self.wants.edges && size.flags & PathSize::INDIRECT != 0) {
+                self.code.add(pass.exit, 1, 1);
+            } else if let Some(run) = passes.run(index) {
+                self.note_alone(&run, false);
             }
             index += 1;
         }
-        open(&mut self.current, &mut self.common, weighted).instructions += insns;
     }
 
-    /// Notes many passes. Those of a burst wait in a copy of the log; those that count as they are need none, unless they
-    /// are few.
-    fn note_all(&mut self, passes: &sonde_event::Passes<'_>, weighted: bool) {
+    /// Notes many passes that count as they are: where the log has them, unless they are few.
+    fn note_all(&mut self, passes: &sonde_event::Passes<'_>) {
         if !self.wants.references {
-            return self.note_code(passes, weighted);
+            return self.note_code(passes);
         }
         let list = passes.list();
         let made = |taken: &Taken| taken.times as usize * usize::from(passes.size(taken.exit).refs);
         let references = passes.taken().iter().map(made).sum::<usize>();
-        let at_once = !weighted && references >= BATCH / 2;
-        if at_once || !weighted && self.common.passes.fs_base != passes.fs_base() {
+        let at_once = references >= BATCH / 2;
+        if at_once || self.common.passes.fs_base != passes.fs_base() {
             self.hand_on();
         }
         if at_once && self.are_plain(passes) {
@@ -369,50 +402,47 @@ impl Summaries {
         }
         let first = list.first().map_or(0, |pass| pass.at as usize);
         let words = &passes.words()[first..passes.end()];
-        let open = open(&mut self.current, &mut self.common, weighted);
+        let open = &mut self.common;
         if open.passes.list.is_empty() {
             open.passes.fs_base = passes.fs_base();
         }
-        // More than a burst may keep, or a thread that moved its fs base: rare enough to be noted one by one.
-        let fits = !weighted || open.passes.bytes() + Passes::bytes_of(list.len(), words.len()) < self.cap;
-        if open.is_thinned() || open.passes.fs_base != passes.fs_base() || !fits && !at_once {
-            return passes.runs().for_each(|run| self.note_alone(&run, weighted));
+        // A thread that moved its fs base: rare enough to be noted one by one.
+        if open.passes.fs_base != passes.fs_base() {
+            return passes.runs().for_each(|run| self.note_alone(&run, false));
         }
         let base = if at_once { 0 } else { open.passes.copy(words).wrapping_sub(first as u32) };
-        self.note_together(passes, base, weighted);
+        self.note_together(passes, base);
         if at_once {
             let mut common = std::mem::take(&mut self.common);
-            self.count_up(&common, passes.words(), 1);
-            common.restart();
+            self.count_up(&common, passes.words(), 1, None);
+            common.restart(Began::Unseen);
             self.common = common;
-        } else if !weighted && self.common.is_full() {
+        } else if self.common.is_full() {
             self.hand_on();
         }
     }
 
     /// Notes passes whose words begin `base` behind where the log has them.
-    fn note_together(&mut self, passes: &sonde_event::Passes<'_>, base: u32, weighted: bool) {
+    fn note_together(&mut self, passes: &sonde_event::Passes<'_>, base: u32) {
         let list = passes.list();
         let mut index = 0;
         while let Some(pass) = list.get(index) {
             if self.ways.look(pass.exit) != Look::Together {
                 if let Some(run) = passes.run(index) {
-                    self.note(&run, Some(pass.at.wrapping_add(base)), weighted);
+                    self.note(&run, Some(pass.at.wrapping_add(base)), false);
                 }
                 index += 1;
                 continue;
             }
-            let open = open(&mut self.current, &mut self.common, weighted);
-            let (mut insns, mut unknown) = (0, 0);
+            let open = &mut self.common;
+            let mut unknown = 0;
             while let Some(pass) = list.get(index).filter(|pass| self.ways.look(pass.exit) == Look::Together)
             {
                 let size = passes.size(pass.exit);
-                insns += u64::from(size.insns);
                 unknown += u64::from(size.unknown_loads);
                 open.passes.push(pass.exit, pass.at.wrapping_add(base), size.refs, 0);
                 index += 1;
             }
-            open.instructions += insns;
             self.missing.without_value += unknown;
         }
     }
@@ -449,7 +479,8 @@ impl Reader for Summaries {
         if self.config.burst_time.is_some() {
             // An older burst of the thread whose end was lost.
             self.end_burst(begin.tid);
-            self.turn_to(begin.tid);
+            let began = if begin.kernel.is_some() { Began::Kernel } else { Began::At(begin.pc) };
+            self.turn_to(begin.tid).restart(began);
         }
     }
 
@@ -461,16 +492,19 @@ impl Reader for Summaries {
 
     fn run(&mut self, run: &Run<'_>) {
         self.count.run(run);
-        self.note_alone(run, self.config.burst_time.is_some());
+        let weighted = self.config.burst_time.is_some();
+        if weighted {
+            self.turn_to(run.tid).recorded = true;
+        }
+        self.note_alone(run, weighted);
     }
 
     fn passes(&mut self, passes: &sonde_event::Passes<'_>) {
         self.count.passes(passes);
-        let weighted = self.config.burst_time.is_some();
-        if weighted {
-            self.turn_to(passes.tid());
+        match self.config.burst_time {
+            Some(_) => self.note_burst(passes),
+            None => self.note_all(passes),
         }
-        self.note_all(passes, weighted);
     }
 
     fn end(&mut self, end: &End) {
@@ -485,11 +519,12 @@ impl Reader for Summaries {
             self.hand_on();
         }
         self.places.map(mapping);
+        self.samples.retry(&mut self.places);
         self.pending.news();
     }
 
     fn wants_mappings(&self) -> bool {
-        self.pending.is_waiting()
+        self.pending.is_waiting() || self.samples.are_waiting()
     }
 
     fn gap(&mut self) {

@@ -6,7 +6,7 @@ mod synthetic;
 use proptest::prelude::*;
 use sonde_cache::{Cache, Found};
 use sonde_event::maps::Mapping;
-use sonde_event::{Access, Begin, Cause, Decoder, Detail, End, ExitKind, Reader, Run};
+use sonde_event::{Access, Begin, Cause, Class, Decoder, Detail, End, ExitKind, Reader, Run};
 use sonde_place::Places;
 use sonde_summary::{BurstTime, Bursts, Config, Kind, Summaries, Summary, Trees, Unit, What};
 use sonde_wire::marker;
@@ -32,11 +32,21 @@ struct Plain {
     places: Places,
     cache: Cache,
     burst: Vec<(Kind, [u64; 2], u64)>,
+    /// Where the burst began, and the first superblocks of it: what is run before the thread comes round, calls or returns.
+    began: u64,
+    window: Vec<u32>,
+    is_open: bool,
+    /// Instructions and references in these, and whether there were any others.
     instructions: u64,
+    first: u64,
+    references: u64,
+    recorded: bool,
+    /// Whether what is noted now counts.
+    counts: bool,
     bursts: Bursts,
     time: Option<u64>,
     own_time: Option<u64>,
-    counts: Exact,
+    exact: Exact,
 }
 
 impl Plain {
@@ -45,16 +55,38 @@ impl Plain {
             places: Places::new(),
             cache: Cache::new(&config.cache),
             burst: Vec::new(),
+            began: 0,
+            window: Vec::new(),
+            is_open: false,
             instructions: 0,
+            first: 0,
+            references: 0,
+            recorded: false,
+            counts: true,
             bursts: Bursts::default(),
             time,
             own_time: None,
-            counts: Exact::new(),
+            exact: Exact::new(),
         }
     }
 
     fn note(&mut self, kind: Kind, key: [u64; 2], times: u64) {
-        self.burst.push((kind, key, times));
+        if self.counts {
+            self.burst.push((kind, key, times));
+        }
+    }
+
+    /// Whether a pass is through the code that the burst began in.
+    fn is_within(&mut self, run: &Run<'_>) -> bool {
+        let superblock = run.path.superblock;
+        if self.is_open {
+            let again = !self.window.is_empty() && run.insns().iter().any(|insn| insn.pc == self.began);
+            let leaves = |insn: &sonde_x64::plan::Insn| matches!(insn.class, Class::Call | Class::Return);
+            self.first += run.instructions();
+            self.window.push(superblock);
+            self.is_open = !again && !run.insns().iter().any(leaves) && self.first < 64;
+        }
+        self.window.contains(&superblock)
     }
 
     fn reference(&mut self, run: &Run<'_>, r: &sonde_event::Ref) {
@@ -98,14 +130,24 @@ impl Plain {
     }
 
     fn close(&mut self) {
-        let weight = match self.time {
-            Some(time) => self.bursts.weigh(self.own_time.take().unwrap_or(time), self.instructions),
-            None => 1,
-        };
-        self.instructions = 0;
-        for (kind, key, times) in std::mem::take(&mut self.burst) {
-            *self.counts.entry(kind).or_default().entry(key).or_default() += times * weight;
+        let mut weight = 1;
+        if let Some(time) = self.time {
+            let time = self.own_time.take().unwrap_or(time);
+            self.bursts.empty += u64::from(!self.recorded);
+            self.bursts.weigh(time);
+            weight = time.checked_div(self.instructions).unwrap_or(0);
+            self.bursts.weigh_references(self.references, weight);
+            let place = self.places.place(self.began).0;
+            *self.counts_of(Kind::Code).entry([place, 0]).or_default() += time;
         }
+        (self.instructions, self.references) = (0, 0);
+        for (kind, key, times) in std::mem::take(&mut self.burst) {
+            *self.counts_of(kind).entry(key).or_default() += times * weight;
+        }
+    }
+
+    fn counts_of(&mut self, kind: Kind) -> &mut BTreeMap<[u64; 2], u64> {
+        self.exact.entry(kind).or_default()
     }
 }
 
@@ -115,8 +157,13 @@ impl Reader for Plain {
     }
 
     fn run(&mut self, run: &Run<'_>) {
-        self.instructions += run.instructions();
-        for block in run.blocks() {
+        self.counts = self.time.is_none() || self.is_within(run);
+        self.recorded = true;
+        if self.counts {
+            self.instructions += run.instructions();
+            self.references += u64::from(run.path.refs);
+        }
+        for block in run.blocks().filter(|_| self.time.is_none()).collect::<Vec<_>>() {
             let place = self.places.place(block.block.pc).0;
             self.note(Kind::Code, [place, 0], u64::from(block.insns));
         }
@@ -135,8 +182,10 @@ impl Reader for Plain {
         all.iter().for_each(|r| self.reference(run, r));
     }
 
-    fn begin(&mut self, _: &Begin) {
+    fn begin(&mut self, begin: &Begin) {
         self.bursts.count += 1;
+        (self.began, self.first, self.is_open, self.recorded) = (begin.pc, 0, true, false);
+        self.window.clear();
     }
 
     fn pace(&mut self, _: i32, period_ns: u64) {
@@ -252,7 +301,7 @@ proptest! {
         let program = program(Detail::Values);
         let logs: Vec<Vec<u64>> = bursts.iter().map(|(pace, passes)| log(&program, 1, *pace, passes)).collect();
         let (summary, plain) = summarize(&config(weighted, 1), &logs);
-        agree(&summary, &plain.counts)?;
+        agree(&summary, &plain.exact)?;
         prop_assert_eq!(summary.ranges.len(), Kind::ALL.len());
         let mut statistics = plain.cache.statistics();
         statistics.first_touches = summary.cache.unwrap().statistics.first_touches;
@@ -262,7 +311,7 @@ proptest! {
             prop_assert_eq!(summary.bursts, Bursts { thinned: 0, ..plain.bursts });
             let Trees::One(code) = &summary.of(Kind::Code).unwrap().tree else { panic!() };
             let b = summary.bursts;
-            prop_assert_eq!(b.time, code.events + b.undivided + b.empty_time);
+            prop_assert_eq!(b.time, code.events + b.kernel_time);
         }
         prop_assert!(summary.memory.used <= summary.memory.limit);
         let (again, _) = summarize(&config(weighted, 3), &logs);
@@ -283,7 +332,7 @@ fn long_logs_agree_with_exact_counts() {
         [&short, &long, &short, &short].map(|passes| log(&program, 1, None, passes)).to_vec();
     for weighted in [false, true] {
         let (summary, plain) = summarize(&config(weighted, 1), &logs);
-        agree(&summary, &plain.counts).unwrap();
+        agree(&summary, &plain.exact).unwrap();
         let mut statistics = plain.cache.statistics();
         statistics.first_touches = summary.cache.unwrap().statistics.first_touches;
         assert_eq!(summary.cache.unwrap().statistics, statistics);
@@ -307,7 +356,7 @@ fn long_logs_of_one_superblock_agree_with_exact_counts() {
         .collect();
     for consumers in 1..=2 {
         let (summary, plain) = summarize(&config(false, consumers), &logs);
-        agree(&summary, &plain.counts).unwrap();
+        agree(&summary, &plain.exact).unwrap();
         let mut statistics = plain.cache.statistics();
         statistics.first_touches = summary.cache.unwrap().statistics.first_touches;
         assert_eq!(summary.cache.unwrap().statistics, statistics);
@@ -326,7 +375,7 @@ fn long_bursts_are_thinned_and_weigh_the_same() {
     assert_eq!(summary.bursts.thinned, 1);
     assert!(summary.memory.used <= summary.memory.limit);
     for ranges in &summary.ranges {
-        let exact: u64 = plain.counts[&ranges.kind].values().sum();
+        let exact: u64 = plain.exact[&ranges.kind].values().sum();
         let Trees::One(tree) = &ranges.tree else { continue };
         let (low, high) = if ranges.kind == Kind::Code { (1.0, 1.0) } else { (0.9, 1.1) };
         let share = tree.events as f64 / exact as f64;

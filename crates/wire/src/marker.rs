@@ -9,11 +9,14 @@ pub const FIRST: u32 = 0xf000_0000;
 /// With the tid of a begin: the burst begins right behind a system call, in which the thread was when it was asked for.
 pub const BEHIND_CALL: u64 = 1 << 32;
 
+/// With the tid of a begin: the burst begins at an instruction whose page fault the kernel was handling when it was asked for.
+pub const IN_FAULT: u64 = 1 << 33;
+
 /// Kinds of marker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {
-    /// A burst begins: tid (and [`BEHIND_CALL`]), time stamp, fs base, pc.
+    /// A burst begins: tid (and [`BEHIND_CALL`] or [`IN_FAULT`]), time stamp, fs base, pc.
     Begin = 1,
     /// A burst ends: time stamp, cause, pc.
     End = 2,

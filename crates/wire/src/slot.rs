@@ -37,7 +37,7 @@ pub struct Head {
     pub app_mask: u64,
     /// Whose context this is (low half), and whether the thread runs in the copy (high half).
     pub tid_active: u64,
-    /// One of the constants below.
+    /// One of the constants below, with [`FAULTED`] or without.
     pub origin: u64,
 }
 
@@ -47,6 +47,8 @@ pub const BY_SIGNAL: u64 = 0;
 pub const BY_SONDE: u64 = 1;
 /// Sonde began the burst from outside, in a context that is new to the thread.
 pub const BY_SONDE_NEW: u64 = 2;
+/// With either: the thread made a page fault between Sonde's request to stop and its stop.
+pub const FAULTED: u64 = 1 << 8;
 
 impl Head {
     /// Where the stack of the context at `me` begins.

@@ -2,7 +2,10 @@
 
 use crate::asm::{Gpr, LOG, Mem, TEMP};
 use crate::symbolic::gpr;
-use iced_x86::{CodeSize, Instruction, InstructionInfo, OpAccess, Register, UsedMemory};
+use iced_x86::{
+    CodeSize, Decoder, DecoderOptions, Instruction, InstructionInfo, InstructionInfoFactory, OpAccess,
+    Register, UsedMemory,
+};
 
 /// Direction of a reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -195,6 +198,14 @@ impl<'a> Facts<'a> {
         }
         facts
     }
+}
+
+/// Whether the instruction at the start of these bytes, which lies at `pc`, reads or writes memory, the stack included.
+pub fn is_touched_by(bytes: &[u8], pc: u64) -> bool {
+    let insn = Decoder::with_ip(64, bytes, pc, DecoderOptions::NONE).decode();
+    let mut factory = InstructionInfoFactory::new();
+    let touches = |m: &UsedMemory| !matches!(m.access(), OpAccess::None | OpAccess::NoMemAccess);
+    !insn.is_invalid() && factory.info(&insn).used_memory().iter().any(touches)
 }
 
 /// Whether the copy keeps this register of the program in memory.

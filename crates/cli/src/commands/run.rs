@@ -195,7 +195,6 @@ fn conclude(
         missing: found.missing(),
         hot_threshold: args.hot,
         hot: [hot_code, hot_data],
-        waiting: found.waiting(&mut symbols),
         has_ranges: found.findings.is_some(),
         discarded: args.discard,
         has_data: found.has_data(),

@@ -1,5 +1,6 @@
 //! What is known of a thread that is stopped for bursts.
 
+use super::moment::Moment;
 use super::unfinished::Unfinished;
 use crate::begin::ptrace;
 use std::fs::File;
@@ -10,6 +11,8 @@ pub struct Covered {
     pub cpu: File,
     pub due_ns: u64,
     pub asked: bool,
+    /// What tells whether it was in its own code when it was asked.
+    pub moment: Moment,
     /// CPU time that it had used when it last went on with a signal.
     pub signalled_ns: u64,
     /// Signals that came while it was due.
@@ -40,6 +43,7 @@ impl Covered {
             cpu,
             due_ns,
             asked: false,
+            moment: Moment::default(),
             signalled_ns: 0,
             spared: 0,
             begun_anew: 0,

@@ -44,8 +44,9 @@ impl Stops {
         let (Some(changes), Some(process)) = (&self.changes, self.processes.get(&pid)) else { return };
         let Inside::Probe(memory) = &process.inside else { return };
         let lives = |tid: i32| self.threads.get(&tid).is_some_and(|thread| thread.pid == pid);
+        let control = shared.control();
         let site =
-            Site { pid, tid, memory, seccomp: process.seccomp, control: shared.control(), lives: &lives };
+            Site { pid, tid, memory, seccomp: process.seccomp, control, faulted: false, lives: &lives };
         let slot = site.slot().filter(|_| self.threads.contains_key(&tid));
         changes.arm(tid, slot.map(|(at, _)| at), memory);
     }

@@ -1,145 +1,135 @@
-//! Bursts that all weigh the same, however many instructions they have: what a thread did in one, and what they add up
-//! to.
+//! Where the time of bursts goes: a burst's time belongs to the instruction that it began at, and so to the loops around
+//! that instruction and around the calls that led there.
 
+use crate::graph::Graph;
+use crate::natural::{Forest, NONE};
 use rustc_hash::FxHashMap;
-use std::hash::Hash;
 
-/// A way through a superblock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct Pass(u64);
+/// Callers of where a burst began that are kept, at most.
+const CALLERS: usize = 64;
+/// Beginnings with their callers that are kept apart, at most; beyond, only the instruction is.
+const MOST: usize = 1 << 16;
 
-/// Tells passes that were cut short from those that reached an exit.
-const CUT_SHORT: u64 = 1 << 63;
-
-impl Pass {
-    pub fn to(exit: u32) -> Pass {
-        Pass(exit.into())
-    }
-
-    pub fn cut_short(superblock: u32, insns: u16) -> Pass {
-        Pass(CUT_SHORT | u64::from(superblock) << 16 | u64::from(insns))
-    }
-}
-
-/// Amounts by key, noted one after the other and put together now and then: cheaper than to look each key up in a map,
-/// which was a sixth of what it costs to follow loops in bursts.
-#[derive(Clone, Debug)]
-pub(super) struct Notes<K> {
-    notes: Vec<(K, u64)>,
-    /// How many are put together next.
-    limit: usize,
-}
-
-/// Notes before they are put together for the first time.
-const NOTES: usize = 1 << 13;
-
-impl<K> Default for Notes<K> {
-    fn default() -> Notes<K> {
-        Notes { notes: Vec::new(), limit: NOTES }
-    }
-}
-
-impl<K: Ord + Copy> Notes<K> {
-    /// More of a key.
-    #[inline]
-    pub fn add(&mut self, key: K, amount: u64) {
-        self.notes.push((key, amount));
-        if self.notes.len() >= self.limit {
-            self.put_together();
-            // Bounded by the keys that there are.
-            self.limit = NOTES.max(2 * self.notes.len());
-        }
-    }
-
-    #[inline(never)]
-    fn put_together(&mut self) {
-        self.notes.sort_unstable();
-        self.notes.dedup_by(|next, first| {
-            let same = next.0 == first.0;
-            first.1 += if same { next.1 } else { 0 };
-            same
-        });
-    }
-
-    /// Each key once, in order. Nothing is left.
-    fn take(&mut self) -> impl Iterator<Item = (K, u64)> {
-        self.put_together();
-        self.limit = NOTES;
-        self.notes.drain(..)
-    }
-
-    fn memory_bytes(&self) -> usize {
-        self.notes.capacity() * size_of::<(K, u64)>()
-    }
-}
-
-/// What a thread did in the burst that it is in.
+/// What is known of the beginning of the burst that a thread is in.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Burst {
     /// What it weighs more than others: nothing, as a rule.
-    pub more: f64,
-    /// Ways run, and how often.
-    pub passes: Notes<Pass>,
-    /// Loops left, by header: instructions in them.
-    pub inclusive: Notes<u32>,
-    /// Calls returned from, by the block that called: instructions of what was called.
-    pub called: Notes<u32>,
+    more: f64,
+    /// The instruction that it began at, then where its callers go on, as far as the thread returned to them. Empty if the
+    /// time is not that of any code.
+    chain: Vec<u64>,
 }
 
 impl Burst {
+    /// A burst begins.
+    pub fn begin(&mut self, pc: Option<u64>) {
+        self.more = 0.0;
+        self.chain.clear();
+        self.chain.extend(pc);
+    }
+
+    /// It weighs so much more than others.
+    pub fn weigh(&mut self, more: f64) {
+        self.more = more;
+    }
+
+    /// The thread returned to a caller from before the burst.
+    pub fn returned(&mut self, pc: u64) {
+        if !self.chain.is_empty() && self.chain.len() <= CALLERS {
+            self.chain.push(pc);
+        }
+    }
+
     pub fn memory_bytes(&self) -> usize {
-        self.inclusive.memory_bytes() + self.called.memory_bytes() + self.passes.memory_bytes()
+        self.chain.capacity() * 8
     }
 }
 
-/// The same of all bursts, each divided by its instructions.
+/// The beginnings of all bursts.
 #[derive(Default)]
-pub(super) struct Weights {
-    pub passes: FxHashMap<Pass, f64>,
-    pub inclusive: FxHashMap<u32, f64>,
-    pub called: FxHashMap<u32, f64>,
+pub(super) struct Samples {
+    chains: FxHashMap<Box<[u64]>, f64>,
+    /// Instructions of all chains.
+    length: usize,
 }
 
-impl Weights {
-    /// Takes a burst of so many instructions, and leaves it empty.
-    pub fn add(&mut self, burst: &mut Burst, insns: u64) {
-        let each = (1.0 + burst.more) / insns as f64;
-        for (pass, n) in burst.passes.take() {
-            *self.passes.entry(pass).or_default() += n as f64 * each;
+impl Samples {
+    /// A burst is over.
+    pub fn add(&mut self, burst: &mut Burst) {
+        let (weight, chain) = (1.0 + burst.more, &burst.chain[..]);
+        let Some(start) = chain.first() else { return };
+        let chain = if self.chains.len() < MOST { chain } else { std::slice::from_ref(start) };
+        match self.chains.get_mut(chain) {
+            Some(sum) => *sum += weight,
+            None => {
+                self.length += chain.len();
+                self.chains.insert(chain.into(), weight);
+            }
         }
-        for (node, n) in burst.inclusive.take() {
-            *self.inclusive.entry(node).or_default() += n as f64 * each;
-        }
-        for (node, n) in burst.called.take() {
-            *self.called.entry(node).or_default() += n as f64 * each;
-        }
+        burst.chain.clear();
     }
 
     pub fn memory_bytes(&self) -> usize {
-        (self.passes.capacity() + self.inclusive.capacity() + self.called.capacity()) * 17
+        self.chains.capacity() * 25 + self.length * 8
     }
-}
 
-/// The weight of one of them.
-pub(super) fn of<K: Hash + Eq>(weights: &FxHashMap<K, f64>, key: K) -> f64 {
-    weights.get(&key).copied().unwrap_or(0.0)
+    /// The weight of all.
+    pub fn weight(&self) -> f64 {
+        self.in_order().map(|(_, weight)| weight).sum()
+    }
+
+    /// Sums of floating-point numbers depend on the order.
+    fn in_order(&self) -> impl Iterator<Item = (&[u64], f64)> {
+        let mut all: Vec<(&[u64], f64)> =
+            self.chains.iter().map(|(chain, weight)| (&chain[..], *weight)).collect();
+        all.sort_unstable_by_key(|(chain, _)| *chain);
+        all.into_iter()
+    }
+
+    /// For each loop its own weight, that of beginnings in no loop within it, and what is in it, loops within and calls
+    /// included. A loop that calls itself counts once.
+    pub fn by_loop(&self, graph: &Graph, forest: &Forest) -> Vec<(f64, f64)> {
+        let mut sums = vec![(0.0, 0.0); forest.loops.len()];
+        for (chain, weight) in self.in_order() {
+            let around = |pc: &u64| graph.find(*pc).and_then(|node| forest.inner.get(node as usize)).copied();
+            if let Some(own) = around(&chain[0]).and_then(|id| sums.get_mut(id as usize)) {
+                own.0 += weight;
+            }
+            let mut counted: Vec<u32> = Vec::new();
+            for mut id in chain.iter().filter_map(around) {
+                while let Some(l) = forest.loops.get(id as usize).filter(|_| id != NONE) {
+                    if counted.contains(&id) {
+                        break;
+                    }
+                    counted.push(id);
+                    sums[id as usize].1 += weight;
+                    id = l.parent;
+                }
+            }
+        }
+        sums
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::BTreeMap;
 
     #[test]
-    fn notes_add_up_in_bounded_memory() {
-        let (mut notes, mut exact) = (Notes::default(), BTreeMap::new());
-        for i in 0..200_000u32 {
-            let (key, amount) = (i.wrapping_mul(i) % 1009, u64::from(i % 7));
-            notes.add(key, amount);
-            *exact.entry(key).or_insert(0) += amount;
+    fn bursts_that_began_alike_are_added_up() {
+        let (mut samples, mut burst) = (Samples::default(), Burst::default());
+        for (pc, caller, more) in
+            [(Some(7), 100, 0.0), (Some(7), 100, 1.5), (Some(7), 101, 0.0), (None, 100, 0.0)]
+        {
+            burst.begin(pc);
+            burst.weigh(more);
+            burst.returned(caller);
+            samples.add(&mut burst);
+            // What is over is counted once.
+            samples.add(&mut burst);
         }
-        assert!(notes.notes.capacity() <= 2 * NOTES);
-        assert_eq!(notes.take().collect::<BTreeMap<u32, u64>>(), exact);
-        assert_eq!(notes.take().count(), 0);
+        let all: Vec<_> = samples.in_order().map(|(chain, weight)| (chain.to_vec(), weight)).collect();
+        assert_eq!(all, [(vec![7, 100], 3.5), (vec![7, 101], 1.0)]);
+        assert_eq!(samples.weight(), 4.5);
     }
 }

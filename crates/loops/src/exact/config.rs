@@ -8,7 +8,8 @@ pub enum Weight {
     /// Instructions recorded: right where everything is recorded.
     #[default]
     Instructions,
-    /// Bursts: each burst weighs 1, however many instructions it has, since it stands for the same CPU time.
+    /// Time: each burst weighs 1, however many instructions it has, since it stands for the same CPU time, which belongs to
+    /// where it began.
     Bursts,
 }
 

@@ -1,5 +1,6 @@
 //! From counts of blocks to loops: which blocks are headers, what lies in each body, which last passes were only tests.
 
+use super::burst::Samples;
 use super::claims::Judged;
 use super::profile::{LATCHES, LoopStats, Rounds, Spread};
 use super::reader::Counted;
@@ -8,44 +9,41 @@ use crate::graph::Graph;
 use crate::natural::{Forest, NONE, Rows};
 use sonde_event::{Catalog, Class};
 
-/// What was measured per block; instructions and weights.
+/// What was measured.
 pub(super) struct Measured<'a> {
+    /// Per block, in instructions.
     pub tallies: &'a Tallies,
-    /// From entering to leaving the loop that a block heads.
-    pub inclusive: &'a dyn Fn(u32) -> (u64, f64),
-    /// In what a block called.
-    pub called: &'a dyn Fn(u32) -> (u64, f64),
+    /// Where bursts began, if shares are those of their time.
+    pub samples: Option<&'a Samples>,
 }
 
 /// How often each block was run.
 struct Visits {
     visits: Vec<u64>,
     insns: Vec<u64>,
-    weight: Vec<f64>,
 }
 
 impl Visits {
     fn new(graph: &Graph, counted: &Counted, catalog: &Catalog) -> Visits {
         let n = graph.nodes.len();
-        let mut all = Visits { visits: vec![0; n], insns: vec![0; n], weight: vec![0.0; n] };
-        for (exit, count, weight) in &counted.exits {
+        let mut all = Visits { visits: vec![0; n], insns: vec![0; n] };
+        for (exit, count) in &counted.exits {
             if let Some(path) = catalog.path(*exit) {
-                all.add(graph, path.superblock, path.insns, *count, *weight);
+                all.add(graph, path.superblock, path.insns, *count);
             }
         }
-        for (superblock, insns, count, weight) in &counted.partials {
-            all.add(graph, *superblock, *insns, *count, *weight);
+        for (superblock, insns, count) in &counted.partials {
+            all.add(graph, *superblock, *insns, *count);
         }
         all
     }
 
-    fn add(&mut self, graph: &Graph, superblock: u32, insns: u16, count: u64, weight: f64) {
+    fn add(&mut self, graph: &Graph, superblock: u32, insns: u16, count: u64) {
         for step in graph.steps(superblock).iter().take_while(|s| s.first < insns) {
             let node = step.node as usize;
             let len = graph.nodes[node].insns.len().min(usize::from(insns - step.first)) as u64;
             self.visits[node] += count;
             self.insns[node] += count * len;
-            self.weight[node] += weight * len as f64;
         }
     }
 }
@@ -77,13 +75,21 @@ pub(super) fn loops(
         if recursive[id] {
             // Calls within calls would count twice; what was measured counts once, but lacks executions from before
             // the loop was known.
-            let (insns, weight) = (measured.inclusive)(header);
-            l.inclusive = insns.max(l.own);
-            l.inclusive_weight = weight.max(l.own_weight);
+            l.inclusive = tallies.inclusive[header as usize].max(l.own);
         }
     }
+    weigh(graph, &forest, measured.samples, &mut stats);
     stats.sort_unstable_by_key(|l| l.header);
     (stats, irregular, misplaced)
+}
+
+/// What loops weigh: the time of bursts that began in them, or their instructions.
+fn weigh(graph: &Graph, forest: &Forest, samples: Option<&Samples>, stats: &mut [LoopStats]) {
+    let sampled = samples.map(|samples| samples.by_loop(graph, forest));
+    for (id, l) in stats.iter_mut().enumerate() {
+        let counted = (l.own as f64, l.inclusive as f64);
+        (l.own_weight, l.inclusive_weight) = sampled.as_ref().map_or(counted, |sums| sums[id]);
+    }
 }
 
 /// What the graph alone says of a loop.
@@ -123,13 +129,10 @@ fn bodies(
         let id = forest.inner[i] as usize;
         let Some(l) = stats.get_mut(id) else { continue };
         l.own += visits.insns[i];
-        l.own_weight += visits.weight[i];
         l.body += node.insns.len() as u64;
         l.low = l.low.min(node.pc());
         high[id] = high[id].max(node.end);
-        let (insns, weight) = (measured.called)(i as u32);
-        l.inclusive += visits.insns[i] + insns;
-        l.inclusive_weight += visits.weight[i] + weight;
+        l.inclusive += visits.insns[i] + measured.tallies.called[i];
         recursive[id] |= measured.tallies.of[i].recursive;
     }
     // Loops are numbered in preorder: from behind, inner ones come first.
@@ -139,7 +142,6 @@ fn bodies(
             let inner = stats[id].clone();
             let l = &mut stats[outer];
             l.inclusive += inner.inclusive;
-            l.inclusive_weight += inner.inclusive_weight;
             l.body += inner.body;
             l.low = l.low.min(inner.low);
             high[outer] = high[outer].max(high[id]);

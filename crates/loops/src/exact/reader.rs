@@ -2,7 +2,7 @@
 
 mod ways;
 
-use super::burst::{Pass, Weights, of};
+use super::burst::Samples;
 use super::config::{ExactConfig, Weight};
 use super::finish;
 use super::profile::{Doubts, LoopsProfile};
@@ -17,9 +17,9 @@ use ways::ExitCount;
 
 /// A part of [`finish`]'s input.
 pub(super) struct Counted {
-    pub exits: Vec<(u32, u64, f64)>,
-    /// Passes cut short: superblock, instructions, how often, weight.
-    pub partials: Vec<(u32, u16, u64, f64)>,
+    pub exits: Vec<(u32, u64)>,
+    /// Passes cut short: superblock, instructions, how often.
+    pub partials: Vec<(u32, u16, u64)>,
 }
 
 /// Profiles loops exactly.
@@ -34,14 +34,12 @@ pub struct ExactReader {
     last: (i32, u32),
     exits: Vec<ExitCount>,
     /// Empty unless bursts are what shares are shares of.
-    weights: Weights,
+    samples: Samples,
     partials: FxHashMap<(u32, u16), u64>,
     /// Behind calls.
     return_sites: FxHashSet<u64>,
     instructions: u64,
     bursts: u64,
-    /// What bursts weigh that weigh more or less than one, beyond that.
-    more_weight: f64,
     /// Instructions at which the loops are to be looked for again; never, if nothing new was seen.
     look_at: u64,
     looked_at: u64,
@@ -68,12 +66,11 @@ impl ExactReader {
             free: Vec::new(),
             last: (0, NONE),
             exits: Vec::new(),
-            weights: Weights::default(),
+            samples: Samples::default(),
             partials: FxHashMap::default(),
             return_sites: FxHashSet::default(),
             instructions: 0,
             bursts: 0,
-            more_weight: 0.0,
             look_at: u64::MAX,
             looked_at: 0,
             doubts: Doubts::default(),
@@ -87,7 +84,7 @@ impl ExactReader {
             + self.threads.iter().map(Thread::memory_bytes).sum::<usize>()
             + self.exits.capacity() * size_of::<ExitCount>()
             + self.forest.inner.capacity() * 8
-            + self.weights.memory_bytes()
+            + self.samples.memory_bytes()
             + (self.partials.capacity() + self.return_sites.capacity()) * 17
     }
 
@@ -113,8 +110,7 @@ impl ExactReader {
 
     /// The thread and what it needs to leave blocks.
     fn parts(&mut self, thread: usize) -> (&mut Thread, Ledger<'_>) {
-        let weighted = self.config.weight == Weight::Bursts;
-        let ledger = Ledger { forest: &self.forest, tallies: &mut self.tallies, weighted };
+        let ledger = Ledger { forest: &self.forest, tallies: &mut self.tallies };
         (&mut self.threads[thread], ledger)
     }
 
@@ -161,7 +157,7 @@ impl ExactReader {
         }
     }
 
-    fn count(&mut self, index: usize, run: &Run<'_>) -> u32 {
+    fn count(&mut self, run: &Run<'_>) -> u32 {
         let exit = run.exit().unwrap_or(NONE);
         if exit == NONE {
             *self.partials.entry((run.path.superblock, run.path.insns)).or_default() += 1;
@@ -171,11 +167,6 @@ impl ExactReader {
             }
             self.exits[exit as usize].count += 1;
         }
-        if self.config.weight == Weight::Bursts {
-            let (superblock, insns) = (run.path.superblock, run.path.insns);
-            let pass = if exit == NONE { Pass::cut_short(superblock, insns) } else { Pass::to(exit) };
-            self.threads[index].burst.passes.add(pass, 1);
-        }
         self.instructions += run.instructions();
         exit
     }
@@ -184,8 +175,7 @@ impl ExactReader {
     #[inline]
     fn walk(&mut self, index: usize, run: &Run<'_>) {
         let thread = &mut self.threads[index];
-        let weighted = self.config.weight == Weight::Bursts;
-        let mut ledger = Ledger { forest: &self.forest, tallies: &mut self.tallies, weighted };
+        let mut ledger = Ledger { forest: &self.forest, tallies: &mut self.tallies };
         let before = thread.insns;
         for step in self.graph.steps(run.path.superblock) {
             if step.first >= run.path.insns {
@@ -202,20 +192,13 @@ impl ExactReader {
     fn cut(&mut self, index: usize) {
         let (thread, mut ledger) = self.parts(index);
         thread.cut(&mut ledger);
-        let insns = thread.insns - thread.burst_start;
-        thread.burst_start = thread.insns;
-        if self.config.weight == Weight::Instructions || insns == 0 {
-            return;
-        }
-        self.weights.add(&mut self.threads[index].burst, insns);
+        self.samples.add(&mut self.threads[index].burst);
     }
 
     /// The burst that a thread is in weighs so many times what others do.
     pub fn weigh_burst(&mut self, tid: i32, weight: f64) {
-        let more = weight - 1.0;
-        self.more_weight += more;
         if let Some(index) = self.thread(tid) {
-            self.threads[index].burst.more = more;
+            self.threads[index].burst.weigh(weight - 1.0);
         }
     }
 
@@ -229,28 +212,14 @@ impl ExactReader {
         self.apply(&splits);
         self.doubts.replaced = self.graph.replaced;
         let weighted = self.config.weight == Weight::Bursts;
-        let weight = |pass: Pass, n: u64| if weighted { of(&self.weights.passes, pass) } else { n as f64 };
         let exits = self.exits.iter().enumerate().filter(|(_, e)| e.count > 0);
-        let mut partials: Vec<(u32, u16, u64, f64)> = Vec::new();
-        for ((superblock, insns), n) in &self.partials {
-            let pass = Pass::cut_short(*superblock, *insns);
-            partials.push((*superblock, *insns, *n, weight(pass, *n)));
-        }
-        // Sums of floating-point numbers depend on the order.
-        partials.sort_unstable_by_key(|p| (p.0, p.1));
+        let partials = self.partials.iter().map(|((superblock, insns), n)| (*superblock, *insns, *n));
         let counted = Counted {
-            exits: exits.map(|(i, e)| (i as u32, e.count, weight(Pass::to(i as u32), e.count))).collect(),
-            partials,
+            exits: exits.map(|(i, e)| (i as u32, e.count)).collect(),
+            partials: partials.collect(),
         };
-        let inclusive = |node: u32| {
-            let insns = self.tallies.inclusive[node as usize];
-            (insns, if weighted { of(&self.weights.inclusive, node) } else { insns as f64 })
-        };
-        let called = |node: u32| {
-            let insns = self.tallies.called[node as usize];
-            (insns, if weighted { of(&self.weights.called, node) } else { insns as f64 })
-        };
-        let measured = finish::Measured { tallies: &self.tallies, inclusive: &inclusive, called: &called };
+        let samples = weighted.then_some(&self.samples);
+        let measured = finish::Measured { tallies: &self.tallies, samples };
         let (loops, irregular, misplaced) = finish::loops(&self.graph, &measured, &counted, catalog);
         self.doubts.unplaced += misplaced;
         LoopsProfile {
@@ -258,7 +227,7 @@ impl ExactReader {
             irregular,
             instructions: self.instructions,
             bursts: self.bursts,
-            weight: if weighted { self.bursts as f64 + self.more_weight } else { self.instructions as f64 },
+            weight: samples.map_or(self.instructions as f64, Samples::weight),
             doubts: self.doubts,
         }
     }
@@ -269,7 +238,9 @@ impl Reader for ExactReader {
         self.bursts += 1;
         if let Some(index) = self.thread(begin.tid) {
             self.cut(index);
-            self.threads[index].burst.more = 0.0;
+            let began = begin.kernel.is_none().then_some(begin.pc);
+            let sampled = self.config.weight == Weight::Bursts;
+            self.threads[index].burst.begin(began.filter(|_| sampled));
         }
     }
 
@@ -299,7 +270,7 @@ impl Reader for ExactReader {
             self.arrive(index, run.superblock.pc);
         }
         self.threads[index].cut_at = None;
-        let exit = self.count(index, run);
+        let exit = self.count(run);
         self.walk(index, run);
         self.threads[index].last_pc = run.insns().last().map_or(0, |insn| insn.pc);
         if exit == NONE {

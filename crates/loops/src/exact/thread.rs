@@ -79,8 +79,6 @@ pub(super) struct Thread {
     placed: bool,
     /// Instructions executed.
     pub insns: u64,
-    /// Instructions when the burst began.
-    pub burst_start: u64,
     pub pending: Pending,
     /// The last block of the last pass.
     pub last_node: u32,
@@ -88,7 +86,7 @@ pub(super) struct Thread {
     pub last_pc: u64,
     /// Where the last pass was cut short, if it was.
     pub cut_at: Option<u64>,
-    /// What was done in this burst, if it is to be weighted.
+    /// Where the burst that it is in began.
     pub burst: Burst,
 }
 
@@ -96,8 +94,6 @@ pub(super) struct Thread {
 pub(super) struct Ledger<'a> {
     pub forest: &'a Forest,
     pub tallies: &'a mut Tallies,
-    /// Whether to list what was left in the thread's `burst`.
-    pub weighted: bool,
 }
 
 /// Outer activations that are searched for the same loop.
@@ -112,7 +108,6 @@ impl Thread {
             floor: 1,
             placed: false,
             insns: 0,
-            burst_start: 0,
             pending: Pending::Nothing,
             last_node: NONE,
             last_pc: 0,
@@ -210,9 +205,6 @@ impl Thread {
         if !self.active_outside(header.outer, id, ledger) {
             let insns = until - header.start;
             ledger.tallies.inclusive[header.node as usize] += insns;
-            if ledger.weighted {
-                self.burst.inclusive.add(header.node, insns);
-            }
         }
         left
     }
@@ -288,9 +280,6 @@ impl Thread {
             if frame.call != NONE {
                 let insns = self.insns - frame.start;
                 ledger.tallies.called[frame.call as usize] += insns;
-                if ledger.weighted {
-                    self.burst.called.add(frame.call, insns);
-                }
             }
         }
     }

@@ -12,6 +12,8 @@ pub(crate) fn encode(starts: &StartsProfile) -> wire::Starts {
         weight: starts.starts.iter().map(|start| start.sum.weight).collect(),
         behind_calls: starts.behind_calls.count,
         behind_calls_weight: starts.behind_calls.weight,
+        in_faults: starts.in_faults.count,
+        in_faults_weight: starts.in_faults.weight,
         not_kept: starts.not_kept.count,
         not_kept_weight: starts.not_kept.weight,
     }
@@ -27,6 +29,7 @@ pub(crate) fn decode(starts: &wire::Starts) -> Result<StartsProfile, ProfileErro
     Ok(StartsProfile {
         starts: sums(&starts.place).zip(rest).map(start).collect(),
         behind_calls: Sum { count: starts.behind_calls, weight: starts.behind_calls_weight },
+        in_faults: Sum { count: starts.in_faults, weight: starts.in_faults_weight },
         not_kept: Sum { count: starts.not_kept, weight: starts.not_kept_weight },
     })
 }

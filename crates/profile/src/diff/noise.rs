@@ -55,10 +55,16 @@ pub(super) fn effective_bursts(profile: &Profile, kind: Kind) -> f64 {
     if profile.runs.iter().all(|run| run.policy == "always") && profile.runs_left_out() == 0 {
         return f64::INFINITY;
     }
-    let bursts = summary.bursts.count.saturating_sub(summary.bursts.empty) as f64;
-    let whole = match summary.unit {
-        Unit::Picoseconds => summary.bursts.time.saturating_sub(summary.bursts.empty_time),
-        Unit::Events => summary.counts.instructions,
+    let (bursts, whole) = match summary.unit {
+        Unit::Picoseconds if kind == Kind::Code => return summary.bursts.effective(),
+        Unit::Picoseconds => {
+            let code = summary.bursts.time.saturating_sub(summary.bursts.kernel_time);
+            (summary.bursts.effective_of_references(), code)
+        }
+        Unit::Events => {
+            let bursts = summary.bursts.count.saturating_sub(summary.bursts.empty);
+            (bursts as f64, summary.counts.instructions)
+        }
     };
     let weight = summary.of(kind).map_or(0, |ranges| match &ranges.tree {
         Trees::One(tree) => tree.events,

@@ -378,15 +378,19 @@ pub struct Bursts {
     /// Picoseconds of CPU time that they stand for; 0 if events count as they are.
     #[prost(uint64, tag = "4")]
     pub time: u64,
-    /// Picoseconds among them of bursts without an instruction, which no tree has.
+    /// Picoseconds among them that no code has: the thread was in the kernel when its time was up. In older
+    /// files: those of bursts without an instruction.
     #[prost(uint64, tag = "5")]
-    pub empty_time: u64,
-    /// Picoseconds that did not divide at the end.
-    #[prost(uint64, tag = "6")]
-    pub undivided: u64,
-    /// Squares of the microseconds that each burst with an instruction stands for, added up; 0 where that is not known.
+    pub kernel_time: u64,
+    /// Squares of the microseconds that each burst in code stands for, added up; 0 where that is not known.
     #[prost(uint64, tag = "7")]
     pub squares: u64,
+    /// Microseconds that the references of each burst weigh together, added up, and the squares of these; 0 where that is not
+    /// known.
+    #[prost(uint64, tag = "8")]
+    pub reference_time: u64,
+    #[prost(uint64, tag = "9")]
+    pub reference_squares: u64,
 }
 /// Basic blocks with their weights: exact for one run, a lower bound for many. Columns of equal length.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -460,6 +464,13 @@ pub struct Starts {
     /// The time that they stand for.
     #[prost(uint64, tag = "7")]
     pub not_kept_weight: u64,
+    /// Bursts that began at an instruction whose page fault the kernel was handling: samples of the kernel's time, at no place
+    /// above.
+    #[prost(uint64, tag = "8")]
+    pub in_faults: u64,
+    /// The time that they stand for.
+    #[prost(uint64, tag = "9")]
+    pub in_faults_weight: u64,
 }
 /// Who called whom. Addresses are places; weights are in the file's unit.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

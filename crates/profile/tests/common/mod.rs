@@ -166,7 +166,16 @@ pub fn profile(seed: u64, events: u64, config: &Config) -> Profile {
             repetitions: 3,
             unrecorded: 2,
         },
-        bursts: Bursts { count: 100, empty: 1, thinned: 2, time: 3, empty_time: 1, undivided: 0, squares: 4 },
+        bursts: Bursts {
+            count: 100,
+            empty: 1,
+            thinned: 2,
+            time: 3,
+            kernel_time: 1,
+            squares: 4,
+            reference_time: 5,
+            reference_squares: 6,
+        },
         ranges,
         blocks,
         regions,
@@ -203,6 +212,7 @@ pub fn starts(code: &dyn Fn(u64) -> u64) -> StartsProfile {
     StartsProfile {
         starts: vec![start(0x1010, 70), start(0x1200, 20)],
         behind_calls: Sum { count: 8, weight: 80 },
+        in_faults: Sum { count: 3, weight: 30 },
         not_kept: Sum { count: 2, weight: 20 },
     }
 }

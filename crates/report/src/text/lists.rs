@@ -48,17 +48,10 @@ pub fn functions(out: &mut impl Write, report: &Report, style: Style) -> io::Res
     if report.functions.is_empty() {
         return Ok(());
     }
-    let has_starts = report.functions.iter().any(|row| row.starts.is_some());
-    let both = if has_starts { ", by the instructions in bursts and by where bursts began" } else { "" };
-    heading(out, style, "functions", &format!("share of {}{both}{}", report.share_of, kernel(report)))?;
-    if has_starts {
-        writeln!(out, "   in bursts     begun in")?;
-    }
+    heading(out, style, "functions", &format!("share of {}{}", report.share_of, kernel(report)))?;
     let (shown, left_out) = some(&report.functions, style);
     for row in shown {
-        let begun = row.starts.map(|s| format!("  {}{}", percent(s.share), plus_minus(s.plus_minus)));
-        let none = || " ".repeat(if has_starts { 15 } else { 0 });
-        let bar = plus_minus(row.plus_minus) + &begun.unwrap_or_else(none);
+        let bar = plus_minus(row.plus_minus);
         let source = row.source.as_deref().map_or(row.module.clone(), |source| short(source).to_owned());
         let source = fit(&source, style.width / 3);
         let room = style.width.saturating_sub(11 + bar.chars().count() + source.chars().count()).max(20);
@@ -69,24 +62,12 @@ pub fn functions(out: &mut impl Write, report: &Report, style: Style) -> io::Res
         writeln!(out, "  {}{bar}  {name}  {source}{inlined}", percent(row.share))?;
     }
     and_more(out, left_out)?;
-    for what in shown.iter().filter_map(waits_in_words).chain(shown.iter().filter_map(interprets)) {
+    for what in shown.iter().filter_map(interprets) {
         for line in wrap(&what, style.width.saturating_sub(2).max(40)) {
             writeln!(out, "  {line}")?;
         }
     }
     Ok(())
-}
-
-/// Says of a function that it waits, if that shows.
-pub fn waits_in_words(row: &FunctionView) -> Option<String> {
-    let starts = row.starts.filter(|_| row.waits())?;
-    Some(format!(
-        "{} waits for memory or has slow instructions: {} of the bursts, by time, began in it, but it has {} of what they \
-         recorded; the former is its share of time",
-        sonde_symbol::shorten(&row.name, 40),
-        percent(starts.share).trim(),
-        percent(row.share).trim()
-    ))
 }
 
 /// Functions in which interpreters run programs, and the language.

@@ -1,8 +1,7 @@
-//! Functions by weight, from the blocks that are kept with exact weights, and by where bursts began.
+//! Functions by their share: of the time, from where bursts began, or of the instructions where everything was recorded.
 //!
-//! The two are different estimates of the same share of time. Inside a burst time is shared out by instructions, so that
-//! code that waits for memory gets too little; beginnings are drawn from the time itself, but there is only one of each
-//! burst (docs/design/weights.md). Where they differ by more than chance explains, that tells something about the code.
+//! Where a burst began is a sample of the time (docs/design/weights.md). Samples of the kernel's time are in no share; code
+//! that the program generates is never recorded, but sampled all the same, and has a row.
 
 use crate::error_bars::half_width;
 use crate::figures::lines;
@@ -10,15 +9,14 @@ use crate::name::{CodeName, Function, Namer};
 use crate::subject::Subject;
 use schemars::JsonSchema;
 use serde::Serialize;
-use sonde_place::Place;
-use sonde_starts::Sum;
-use sonde_summary::{Bursts, Kind, Trees};
+use sonde_place::{Kind as RegionKind, Place};
+use sonde_summary::{Kind, Trees};
 use std::collections::BTreeMap;
 
 /// A function.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct FunctionView {
-    /// Its name, or module and offset; `(blocks not kept)` for all code beyond the blocks that are kept.
+    /// Its name, or module and offset; in brackets what is no function: `(generated code)`, and what was not kept.
     pub name: String,
     /// File name of its module.
     pub module: String,
@@ -26,28 +24,15 @@ pub struct FunctionView {
     pub source: Option<String>,
     /// The function inlined into it that most of its weight was made from, if it was: name, file and lines.
     pub inlined: Option<String>,
-    /// Share of all code.
+    /// Share of all code: of the time in user code, from where bursts began; or of all instructions, if everything was
+    /// recorded.
     pub share: f64,
     /// The share is this much more or less, with 95 % probability; 0 if everything was recorded.
     pub plus_minus: f64,
     /// Weight.
     pub weight: u64,
-    /// Its share of the beginnings of bursts; null if there are none.
-    pub starts: Option<StartsView>,
-}
-
-/// Beginnings of bursts in a function.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
-pub struct StartsView {
-    /// Bursts that began in it.
-    pub bursts: u64,
-    /// Share of the time that all beginnings in user code stand for: also of time in which it waited for memory.
-    pub share: f64,
-    /// The share is this much more or less, with 95 % probability.
-    pub plus_minus: f64,
-    /// The share differs from that of the instructions inside bursts by more than chance explains: if it is larger, the
-    /// function waits for memory, or its instructions are slow.
-    pub differs: bool,
+    /// Bursts that began in it: samples of the time; null if everything was recorded.
+    pub samples: Option<u64>,
 }
 
 /// The weight of all code.
@@ -55,49 +40,6 @@ pub fn all_code(subject: &Subject<'_>) -> u64 {
     match subject.tree(Kind::Code).map(|ranges| &ranges.tree) {
         Some(Trees::One(tree)) => tree.events,
         _ => subject.blocks.iter().map(|b| b.weight).sum(),
-    }
-}
-
-/// Differences of less than this are of no interest.
-const LEAST_DIFFERENCE: f64 = 0.05;
-/// Half the width of the interval that a difference has to leave, in those of 95 %: 99.9 %, since many are looked at. Both
-/// shares are of the same bursts, so that they differ by less than independent ones.
-const SURE: f64 = 1.68;
-
-/// What is known of the beginnings of bursts.
-struct Starts<'a> {
-    subject: &'a Subject<'a>,
-    all: Sum,
-    by_function: BTreeMap<Function, Sum>,
-}
-
-impl<'a> Starts<'a> {
-    fn of(
-        subject: &'a Subject<'a>,
-        namer: &mut Namer<'_>,
-        wanted: &dyn Fn(Place) -> bool,
-    ) -> Option<Starts<'a>> {
-        let starts = subject.starts.filter(|starts| starts.all().weight > 0)?;
-        let mut by_function: BTreeMap<Function, Sum> = BTreeMap::new();
-        for start in starts.starts.iter().filter(|start| wanted(Place(start.pc))) {
-            by_function.entry(namer.function(Place(start.pc))).or_default().add(start.sum);
-        }
-        Some(Starts { subject, all: starts.all(), by_function })
-    }
-
-    /// The beginnings in a function whose share inside bursts is known with an error.
-    fn row(&self, function: &Function, inside: f64, plus_minus: f64) -> StartsView {
-        let sum = self.by_function.get(function).copied().unwrap_or_default();
-        let share = sum.weight as f64 / self.all.weight as f64;
-        let bursts = Bursts { count: self.all.count, empty: 0, ..*self.subject.bursts };
-        let half = half_width(share, self.subject.unit, &bursts);
-        let chance = SURE * (half * half + plus_minus * plus_minus).sqrt();
-        StartsView {
-            bursts: sum.count,
-            share,
-            plus_minus: half,
-            differs: (share - inside).abs() > chance.max(LEAST_DIFFERENCE),
-        }
     }
 }
 
@@ -112,81 +54,77 @@ fn source(name: CodeName) -> (Option<String>, Option<String>) {
     }
 }
 
-impl FunctionView {
-    /// Whether it waits for memory or has slow instructions, as far as chance can be ruled out.
-    pub fn waits(&self) -> bool {
-        self.starts.is_some_and(|starts| starts.differs && starts.share > self.share)
+/// What is known of a function.
+#[derive(Clone, Copy, Default)]
+struct Sum {
+    weight: u64,
+    samples: u64,
+    /// First and last place.
+    lo: u64,
+    hi: u64,
+}
+
+impl Sum {
+    fn at(place: u64) -> Sum {
+        Sum { lo: place, hi: place, ..Sum::default() }
+    }
+
+    fn add(&mut self, place: u64, weight: u64, samples: u64) {
+        (self.lo, self.hi) = (self.lo.min(place), self.hi.max(place));
+        self.weight = self.weight.saturating_add(weight);
+        self.samples += samples;
     }
 }
 
-/// Those that wait, largest share of time first, without their lines, which take longest to find.
-pub fn waiting(subject: &Subject<'_>, namer: &mut Namer<'_>) -> Vec<FunctionView> {
-    let Some(starts) = subject.starts else { return Vec::new() };
-    // Only where a function can differ by enough: finding functions means reading a module's debug file.
-    let mut modules: BTreeMap<u16, u64> = BTreeMap::new();
-    for start in &starts.starts {
-        *modules.entry(Place(start.pc).slot()).or_default() += start.sum.weight;
-    }
-    let least = LEAST_DIFFERENCE * starts.all().weight as f64;
-    modules.retain(|_, weight| *weight as f64 > least);
-    let mut rows = rows(subject, namer, false, &|place| modules.contains_key(&place.slot()));
-    rows.retain(FunctionView::waits);
-    rows
-}
+/// The name of code that a program makes while it runs.
+const GENERATED: &str = "(generated code)";
 
-/// All functions, largest share of time first.
+/// All functions, largest share first.
 pub fn view(subject: &Subject<'_>, namer: &mut Namer<'_>) -> Vec<FunctionView> {
-    rows(subject, namer, true, &|_| true)
-}
-
-fn rows(
-    subject: &Subject<'_>,
-    namer: &mut Namer<'_>,
-    has_lines: bool,
-    wanted: &dyn Fn(Place) -> bool,
-) -> Vec<FunctionView> {
-    let all = all_code(subject).max(1);
-    let starts = Starts::of(subject, namer, wanted);
-    let mut by_function: BTreeMap<Function, (u64, u64, u64)> = BTreeMap::new();
-    let mut kept = 0;
-    for block in subject.blocks {
-        kept += block.weight;
-        if !wanted(block.place) {
-            continue;
+    let starts = subject.starts.filter(|starts| starts.all().weight > 0);
+    let mut sums: BTreeMap<Function, Sum> = BTreeMap::new();
+    let mut add = |place: Place, weight: u64, samples: u64| {
+        let function = if is_generated(subject, place) { generated() } else { namer.function(place) };
+        sums.entry(function).or_insert_with(|| Sum::at(place.0)).add(place.0, weight, samples);
+    };
+    let (all, rest) = match starts {
+        Some(starts) => {
+            starts.starts.iter().for_each(|s| add(Place(s.pc), s.sum.weight, s.sum.count));
+            (starts.all().weight, ("(samples not kept)", starts.not_kept.weight, starts.not_kept.count))
         }
-        let entry =
-            by_function.entry(namer.function(block.place)).or_insert((0, block.place.0, block.place.0));
-        entry.0 += block.weight;
-        (entry.1, entry.2) = (entry.1.min(block.place.0), entry.2.max(block.place.0));
-    }
-    // A burst may have begun in a function and recorded nothing, or too little to be kept.
-    let begun = subject.starts.filter(|_| starts.is_some()).into_iter().flat_map(|s| &s.starts);
-    for start in begun.filter(|start| wanted(Place(start.pc))) {
-        by_function.entry(namer.function(Place(start.pc))).or_insert((0, start.pc, start.pc));
-    }
-    let row = |weight: u64| {
-        let share = weight as f64 / all as f64;
+        None => {
+            subject.blocks.iter().for_each(|block| add(block.place, block.weight, 0));
+            let kept: u64 = subject.blocks.iter().map(|block| block.weight).sum();
+            (all_code(subject), ("(blocks not kept)", all_code(subject).saturating_sub(kept), 0))
+        }
+    };
+    let row = |weight: u64, samples: u64| {
+        let share = weight as f64 / all.max(1) as f64;
         let plus_minus = half_width(share, subject.unit, subject.bursts);
-        FunctionView { share, plus_minus, weight, ..FunctionView::default() }
+        let samples = starts.is_some().then_some(samples);
+        FunctionView { share, plus_minus, weight, samples, ..FunctionView::default() }
     };
     let mut rows = Vec::new();
-    for (function, (weight, lo, hi)) in by_function {
-        let (source, inlined) = if has_lines { source(namer.code(lo, hi, &[])) } else { (None, None) };
-        let row = row(weight);
-        let starts = starts.as_ref().map(|starts| starts.row(&function, row.share, row.plus_minus));
-        rows.push(FunctionView {
-            name: function.name,
-            module: function.module,
-            source,
-            inlined,
-            starts,
-            ..row
-        });
+    for (function, sum) in sums {
+        let (source, inlined) =
+            if function.name == GENERATED { (None, None) } else { source(namer.code(sum.lo, sum.hi, &[])) };
+        let Function { name, module, .. } = function;
+        rows.push(FunctionView { name, module, source, inlined, ..row(sum.weight, sum.samples) });
     }
-    if all > kept && kept > 0 {
-        rows.push(FunctionView { name: "(blocks not kept)".into(), ..row(all - kept) });
+    let (name, weight, samples) = rest;
+    if weight > 0 && !rows.is_empty() {
+        rows.push(FunctionView { name: name.into(), ..row(weight, samples) });
     }
-    let time = |row: &FunctionView| row.starts.filter(|starts| starts.differs).map_or(row.share, |s| s.share);
-    rows.sort_by(|a, b| time(b).total_cmp(&time(a)).then_with(|| a.name.cmp(&b.name)));
+    rows.sort_by(|a, b| b.share.total_cmp(&a.share).then_with(|| a.name.cmp(&b.name)));
     rows
+}
+
+/// Whether a place lies in memory that is no part of a file: code there was made by the program.
+fn is_generated(subject: &Subject<'_>, place: Place) -> bool {
+    let kinds = [RegionKind::Anonymous, RegionKind::Heap, RegionKind::Stack];
+    subject.regions.get(place).is_some_and(|region| kinds.contains(&region.kind))
+}
+
+fn generated() -> Function {
+    Function { name: GENERATED.into(), ..Function::default() }
 }

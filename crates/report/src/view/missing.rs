@@ -70,7 +70,7 @@ pub fn view(subject: &Subject<'_>, namer: &mut Namer<'_>) -> Vec<Missed> {
     let m = subject.missing;
     let b = subject.bursts;
     let own = [
-        (b.empty, "bursts recorded no instruction"),
+        (b.empty, "bursts recorded no instruction: they only tell where the time was up"),
         (b.thinned, "bursts had more references than are kept at once: a random part stands for all"),
         (m.unplaced_code, "blocks lay in no mapping that was seen: they have no name"),
         (m.unplaced_data, "references went to no mapping that was seen: they have no name"),
@@ -87,7 +87,11 @@ pub fn view(subject: &Subject<'_>, namer: &mut Namer<'_>) -> Vec<Missed> {
         [
             (
                 s.behind_calls.count,
-                "bursts began right behind a system call: the code there has some of the kernel's time in its share",
+                "bursts began in a system call: their time is the kernel's, which is in no share",
+            ),
+            (
+                s.in_faults.count,
+                "bursts began in a page fault: their time is the kernel's, which is in no share",
             ),
             (s.not_kept.count, "bursts began at instructions that did not fit the limit"),
         ]

@@ -7,7 +7,7 @@
 
 mod share_out;
 
-use crate::error_bars::half_width_of;
+use crate::error_bars::half_width_of_data;
 use crate::name::Namer;
 use crate::subject::Subject;
 use schemars::JsonSchema;
@@ -191,7 +191,7 @@ impl Sum<'_> {
             weight: least,
             share: of(least),
             share_at_most: of(most).min(1.0),
-            plus_minus: half_width_of(of(least), self.subject.unit, self.subject.bursts, events),
+            plus_minus: half_width_of_data(of(least), self.subject.unit, self.subject.bursts, events),
         }
     }
 }

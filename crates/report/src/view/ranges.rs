@@ -1,6 +1,6 @@
 //! Hot ranges of a tree (Mysore et al. 2008, section 5.1) and the coverage by width (figure 11).
 
-use crate::error_bars::half_width_of;
+use crate::error_bars::{half_width_of, half_width_of_data};
 use crate::name::{Namer, Outer, Used};
 use crate::subject::Subject;
 use crate::view::Options;
@@ -151,7 +151,7 @@ fn rows<K: Key>(
         let within: Vec<_> = within.map(|r| (keys(r.range.lo)[0], keys(r.range.hi)[0])).collect();
         let sides = ranges.kind.domains().iter().zip(lo.into_iter().zip(hi));
         let sides = sides.map(|(domain, (lo, hi))| side(namer, *domain, lo, hi, &within)).collect();
-        hot.push(row(subject, ranges.events, tree.events, &found[index], sides));
+        hot.push(row(subject, ranges, tree.events, &found[index], sides));
     }
     hot
 }
@@ -206,18 +206,20 @@ fn in_preorder<K: Key>(ranges: &[HotRange<K>]) -> Vec<usize> {
 
 fn row<K: Key>(
     subject: &Subject<'_>,
-    events: u64,
+    ranges: &Ranges,
     all: u64,
     found: &HotRange<K>,
     sides: Vec<SideView>,
 ) -> HotView {
     let share = |weight: u64| weight as f64 / all.max(1) as f64;
+    let of_code = matches!(ranges.kind, Kind::Code | Kind::Edges);
+    let width = if of_code { half_width_of } else { half_width_of_data };
     HotView {
         sides,
         own_share: share(found.own),
         share: share(found.total),
         share_at_most: share(found.upper).min(1.0),
-        plus_minus: half_width_of(share(found.total), subject.unit, subject.bursts, events),
+        plus_minus: width(share(found.total), subject.unit, subject.bursts, ranges.events),
         own_weight: found.own,
         weight: found.total,
         depth: found.depth,

@@ -23,9 +23,6 @@ pub struct Facts {
     pub unit: &'static str,
     pub functions_compared: usize,
     pub functions: Vec<Changed>,
-    /// By where bursts began.
-    pub functions_begun_compared: usize,
-    pub functions_begun: Vec<Changed>,
     /// The programs, if the two profiles are of different ones.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub different_programs: Option<[String; 2]>,
@@ -97,7 +94,6 @@ impl Facts {
         let user =
             (diff.unit == Unit::Picoseconds).then_some([before.user_seconds_a_run, after.user_seconds_a_run]);
         let functions_of = |f: sonde_profile::diff::Named| changed(f.name, &f.shares, user);
-        let (begun, begun_compared) = functions.begun.unwrap_or_default();
         Facts {
             times_as_long: (before.a_run[0] > 0.0).then(|| after.a_run[0] / before.a_run[0]),
             takes_as_long: takes_as_long(&before, &after),
@@ -106,8 +102,6 @@ impl Facts {
             unit: diff.unit.word(),
             functions_compared: functions.compared,
             functions: functions.changes.into_iter().map(functions_of).collect(),
-            functions_begun_compared: begun_compared,
-            functions_begun: begun.into_iter().map(functions_of).collect(),
             different_programs: different_programs(sides),
             nameless: functions.nameless,
             rebuilt: diff.rebuilt.iter().map(module).collect(),
@@ -119,9 +113,7 @@ impl Facts {
 
     /// Whether anything changed.
     pub fn is_empty(&self) -> bool {
-        self.functions.is_empty()
-            && self.functions_begun.is_empty()
-            && self.kinds.iter().all(|kind| kind.changes.is_empty())
+        self.functions.is_empty() && self.kinds.iter().all(|kind| kind.changes.is_empty())
     }
 }
 

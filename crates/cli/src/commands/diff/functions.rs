@@ -13,8 +13,6 @@ pub struct Functions {
     pub changes: Vec<Named>,
     /// Functions compared.
     pub compared: usize,
-    /// The same by where bursts began, where both profiles tell.
-    pub begun: Option<(Vec<Named>, usize)>,
     /// Modules whose functions could be named on one side only, and which side that was not.
     pub nameless: BTreeMap<String, &'static str>,
 }
@@ -29,13 +27,13 @@ pub fn compare(pair: &Pair<'_>, symbols: &mut Symbols) -> Functions {
         seen.note(side, module, found.is_some());
         found
     };
-    let (mut changes, compared) = pair.named(&mut name);
-    let mut begun = pair.named_starts(&mut name);
+    // Profiles of older versions have other weights in their trees, but the same beginnings of bursts.
+    let sampled = pair.named_starts(&mut name);
+    let (mut changes, compared) = sampled.unwrap_or_else(|| pair.named(&mut name));
     let nameless = seen.nameless();
     let is_named = |change: &Named| !nameless.keys().any(|module| change.name.ends_with(&of(module)));
     changes.retain(is_named);
-    begun.iter_mut().for_each(|(changes, _)| changes.retain(is_named));
-    Functions { changes, compared, begun, nameless }
+    Functions { changes, compared, nameless }
 }
 
 /// Modules that had places on each side, and those of which some were named.

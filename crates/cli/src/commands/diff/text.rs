@@ -30,10 +30,6 @@ pub fn write(out: &mut impl Write, facts: &Facts, top: usize) -> io::Result<()> 
     if facts.functions_compared > 0 {
         list(out, "functions", facts.functions_compared, &facts.functions, top)?;
     }
-    if facts.functions_begun_compared > 0 {
-        let title = "functions, by where bursts began";
-        list(out, title, facts.functions_begun_compared, &facts.functions_begun, top)?;
-    }
     for kind in &facts.kinds {
         list(out, kind.kind, kind.compared, &kind.changes, top)?;
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::Serialize;
 use sonde_event::Counts;
 use sonde_launch::{Counter, Exit, Governed, Policy, Program, Setup, TRIGGER_SECONDS, Totals, TriggerKind};
-use sonde_report::view::{FunctionView, HotView};
+use sonde_report::view::HotView;
 use sonde_summary::{Missing, Unit};
 use sonde_values::ValueProfile;
 use sonde_values::filter::Recorded;
@@ -88,16 +88,11 @@ pub struct Facts {
     #[serde(skip)]
     pub missing_in_words: Vec<(u64, &'static str)>,
     pub hot_threshold: f64,
-    /// Functions with a larger share of the time than of what bursts recorded.
-    pub waiting: Vec<Waiting>,
     pub hot_code: Vec<Hot>,
     pub hot_data: Vec<Hot>,
     /// The same for the report: code, and data.
     #[serde(skip)]
     pub hot: [Vec<HotView>; 2],
-    /// The functions that wait, for the report.
-    #[serde(skip)]
-    pub waits: Vec<FunctionView>,
     /// Whether ranges were looked for.
     #[serde(skip)]
     pub has_ranges: bool,
@@ -105,31 +100,6 @@ pub struct Facts {
     #[serde(skip)]
     pub has_data: bool,
     pub output: Option<String>,
-}
-
-/// A function that waits for memory or has slow instructions.
-#[derive(Debug, Serialize)]
-pub struct Waiting {
-    pub function: String,
-    pub module: String,
-    /// Of the beginnings of bursts, by time.
-    pub share: f64,
-    pub plus_minus: f64,
-    /// Of what bursts recorded.
-    pub recorded_share: f64,
-}
-
-impl Waiting {
-    fn of(row: &FunctionView) -> Option<Waiting> {
-        let starts = row.starts?;
-        Some(Waiting {
-            function: row.name.clone(),
-            module: row.module.clone(),
-            share: starts.share,
-            plus_minus: starts.plus_minus,
-            recorded_share: row.share,
-        })
-    }
 }
 
 /// How the program ended.
@@ -248,7 +218,6 @@ pub struct Known<'a> {
     pub missing: Missing,
     pub hot_threshold: f64,
     pub hot: [Vec<HotView>; 2],
-    pub waiting: Vec<FunctionView>,
     pub has_ranges: bool,
     pub discarded: bool,
     pub has_data: bool,
@@ -419,8 +388,6 @@ impl Facts {
                 .map(|(_, count, words)| (count, words))
                 .collect(),
             hot_threshold: known.hot_threshold,
-            waiting: known.waiting.iter().filter_map(Waiting::of).collect(),
-            waits: known.waiting,
             hot_code: Hot::list(known.hot[0].clone()),
             hot_data: Hot::list(known.hot[1].clone()),
             hot: known.hot,

@@ -71,9 +71,6 @@ pub fn write(
     if let Some(error) = &facts.error {
         tell("error", &format!("in the log: {error}"))?;
     }
-    for what in facts.waits.iter().take(3).filter_map(sonde_report::waits_in_words) {
-        tell("waits", &what)?;
-    }
     if let Some(output) = &facts.output {
         tell("profile", output)?;
     }
@@ -107,9 +104,7 @@ fn write_hot(
         return Ok(());
     }
     let sampled = if facts.unit == Unit::Picoseconds.word() { "; ± is sampling, 95 %" } else { "" };
-    // Inside a burst time is shared out by instructions.
-    let waits = if facts.waits.is_empty() { "" } else { "; too little for what waits, see above" };
-    let note = format!("{} or more of the {of}{sampled}{waits}", percent(facts.hot_threshold));
+    let note = format!("{} or more of the {of}{sampled}", percent(facts.hot_threshold));
     sonde_report::write_hot(out, title, &note, &facts.hot[which], facts.hot_threshold, style)
 }
 

@@ -6,7 +6,7 @@ use sonde_event::{Catalog, Count, Counts, Reader};
 use sonde_launch::Options;
 use sonde_profile::Named;
 use sonde_rap::Tree;
-use sonde_report::view::{FunctionView, HotView};
+use sonde_report::view::HotView;
 use sonde_report::{Options as Shown, Subject};
 use sonde_summary::{BurstTime, Kind, Missing, Ranges, Summary, Trees, Unit};
 use sonde_symbol::Symbols;
@@ -96,14 +96,6 @@ impl Found {
     pub fn has_data(&self) -> bool {
         let kinds = [Kind::LoadAddresses, Kind::StoreAddresses];
         self.summary().is_some_and(|summary| kinds.iter().any(|kind| summary.of(*kind).is_some()))
-    }
-
-    /// Functions that wait for memory.
-    pub fn waiting(&self, symbols: &mut Symbols) -> Vec<FunctionView> {
-        let Some(findings) = &self.findings else { return Vec::new() };
-        let starts = findings.starts.as_ref();
-        let subject = Subject { starts, ..Subject::of(&findings.summary, &[], None) };
-        sonde_report::waiting(&subject, symbols)
     }
 
     /// Hot code and hot data.

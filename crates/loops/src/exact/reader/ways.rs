@@ -160,6 +160,9 @@ impl ExactReader {
             return self.tail_call(index, pc);
         }
         let beyond = count == 1;
+        if beyond {
+            self.threads[index].burst.returned(pc);
+        }
         self.doubts.lost += u64::from(!beyond);
         let (thread, mut ledger) = self.parts(index);
         if beyond { thread.unwind(0, &mut ledger) } else { thread.cut(&mut ledger) }
