@@ -16,6 +16,7 @@ struct Case {
     max_line: u8,
     block: u8,
     skip: bool,
+    mark: bool,
     bytes: Vec<u8>,
 }
 
@@ -56,6 +57,10 @@ fn agree<K: NumberKey>(case: &Case) {
 }
 
 fuzz_target!(|case: Case| {
+    let mut case = case;
+    if case.mark {
+        case.bytes.splice(..0, *b"\xef\xbb\xbf");
+    }
     agree::<u32>(&case);
     agree::<u64>(&case);
     agree::<u128>(&case);

@@ -39,6 +39,25 @@ fn types_are_detected_or_given() {
 }
 
 #[test]
+fn a_byte_order_mark_is_no_part_of_the_first_line() {
+    let run = rap(&["--json"], "\u{feff}16\n16\n").json();
+    assert_eq!((&run["events"], &run["hot"][0]["total"], &run["bytes"]), (&2.into(), &2.into(), &9.into()));
+    for (options, text) in [
+        (&["--json", "--column", "1", "--weight-column", "2"][..], "\u{feff}0x10,70\n0x20,30\n"),
+        (
+            &["--json", "--header", "--column", "1", "--weight-column", "2"][..],
+            "\u{feff}pc,n\n0x10,70\n0x20,30\n",
+        ),
+    ] {
+        let run = rap(options, text).json();
+        assert_eq!((&run["events"], &run["hot"][0]["own"]), (&100.into(), &70.into()), "{run}");
+    }
+    assert_eq!(rap(&["--json"], "\u{feff}10.1.2.3\n").json()["type"], "ipv4");
+    // Only at the begin: elsewhere it is an error, as ever.
+    assert_eq!(rap(&["--json", "--skip-bad"], "16\n\u{feff}16\n").json()["skipped"], 1);
+}
+
+#[test]
 fn columns_weights_headers_and_separators() {
     let csv = "pc,name,count\n0x10,main,70\n0x20,John Smith,30\n";
     let run = rap(&["--json", "--header", "--column", "1", "--weight-column", "3"], csv).json();

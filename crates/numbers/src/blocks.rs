@@ -7,6 +7,9 @@ use memchr::{memchr, memrchr};
 use crate::format::TextFormat;
 use crate::swar::PADDING;
 
+/// What a text in UTF-8 may begin with.
+pub(crate) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
 /// What the buffer holds next.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Step {
@@ -29,16 +32,28 @@ pub(crate) struct LineBlocks<R> {
     end: usize,
     scanned: usize,
     ended: bool,
+    /// Whether the mark that a text may begin with is still to be looked for.
+    at_begin: bool,
     pub(crate) bytes: u64,
 }
 
 impl<R: Read> LineBlocks<R> {
     pub(crate) fn new(reader: R, format: &TextFormat) -> Self {
         let block = format.block.max(1);
-        // One byte more for the newline that the last line may lack.
-        let buffer = vec![0; block + format.max_line + 1 + PADDING];
-        let max_line = format.max_line;
-        LineBlocks { reader, buffer, block, max_line, start: 0, end: 0, scanned: 0, ended: false, bytes: 0 }
+        // One byte more for the newline that the last line may lack, and the bytes among which the mark is looked for.
+        let buffer = vec![0; block + format.max_line + 1 + BYTE_ORDER_MARK.len() + PADDING];
+        LineBlocks {
+            reader,
+            buffer,
+            block,
+            max_line: format.max_line,
+            start: 0,
+            end: 0,
+            scanned: 0,
+            ended: false,
+            at_begin: true,
+            bytes: 0,
+        }
     }
 
     /// The whole buffer: at least [`PADDING`] bytes are readable behind every line handed out.
@@ -47,6 +62,9 @@ impl<R: Read> LineBlocks<R> {
     }
 
     pub(crate) fn step(&mut self) -> io::Result<Step> {
+        if std::mem::take(&mut self.at_begin) {
+            self.skip_mark()?;
+        }
         loop {
             if let Some(last) = memrchr(b'\n', &self.buffer[self.start + self.scanned..self.end]) {
                 let to = self.start + self.scanned + last + 1;
@@ -63,6 +81,21 @@ impl<R: Read> LineBlocks<R> {
             (self.start, self.end) = (0, self.scanned);
             self.fill()?;
         }
+    }
+
+    /// Takes the mark away, if the input begins with one: editors and spreadsheets write it, and it is nobody's number.
+    fn skip_mark(&mut self) -> io::Result<()> {
+        while !self.ended
+            && self.end < BYTE_ORDER_MARK.len()
+            && BYTE_ORDER_MARK.starts_with(&self.buffer[..self.end])
+        {
+            self.fill()?;
+        }
+        if self.buffer[..self.end].starts_with(BYTE_ORDER_MARK) {
+            self.buffer.copy_within(BYTE_ORDER_MARK.len()..self.end, 0);
+            self.end -= BYTE_ORDER_MARK.len();
+        }
+        Ok(())
     }
 
     fn hand_out(&mut self, to: usize) -> Step {

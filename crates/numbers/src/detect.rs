@@ -1,5 +1,6 @@
 //! Guesses from a beginning of the text what kind of numbers it holds, for `--type auto`.
 
+use crate::blocks::BYTE_ORDER_MARK;
 use crate::columns::Picker;
 use crate::error::ReadError;
 use crate::field::trim;
@@ -23,7 +24,8 @@ pub enum Detected {
 pub fn detect(sample: &[u8], format: &TextFormat, dimensions: usize) -> Result<Option<Detected>, ReadError> {
     let mut found = None;
     let header = usize::try_from(format.header_lines).unwrap_or(usize::MAX);
-    let lines = sample.split(|&byte| byte == b'\n').skip(header);
+    let text = sample.strip_prefix(BYTE_ORDER_MARK).unwrap_or(sample);
+    let lines = text.split(|&byte| byte == b'\n').skip(header);
     for line in lines.filter(|line| !trim(line).is_empty()) {
         let seen = kind_of(line, format, dimensions)?;
         found = match (found, seen) {

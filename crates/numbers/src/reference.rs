@@ -21,7 +21,9 @@ pub fn read_text_simply<K: NumberKey>(
 ) -> Result<(Collect<K>, Counts), ReadError> {
     let mut out = Collect { keys: Vec::new(), weights: Vec::new() };
     let mut counts = Counts { bytes: bytes.len() as u64, ..Counts::default() };
-    let mut lines: Vec<&[u8]> = bytes.split(|&byte| byte == b'\n').collect();
+    // Not a part of the first line: the byte order mark of UTF-8.
+    let text = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
+    let mut lines: Vec<&[u8]> = text.split(|&byte| byte == b'\n').collect();
     lines.pop_if(|line| line.is_empty());
     let mut format = format.clone();
     for (line, number) in lines.into_iter().zip(1u64..) {

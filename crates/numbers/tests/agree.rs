@@ -77,8 +77,13 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2048))]
 
     #[test]
-    fn fast_equals_simple(pieces in prop::collection::vec(piece(), 0..60), format in layout(), skip in any::<bool>()) {
-        let bytes = pieces.concat();
+    fn fast_equals_simple(
+        mark in prop_oneof![3 => Just(&b""[..]), 2 => Just(&b"\xef\xbb\xbf"[..]), 1 => Just(&b"\xef\xbb"[..])],
+        pieces in prop::collection::vec(piece(), 0..60),
+        format in layout(),
+        skip in any::<bool>(),
+    ) {
+        let bytes = [mark, &pieces.concat()].concat();
         let on_bad = if skip { OnBad::Skip } else { OnBad::Stop };
         agree::<[u64; 2]>(&bytes, &format, on_bad);
         agree::<[u32; 2]>(&bytes, &format, on_bad);
