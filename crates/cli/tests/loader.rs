@@ -221,3 +221,35 @@ fn a_signal_that_was_inherited_as_ignored_reaches_a_handler() {
     assert!(child.wait().unwrap().success());
     assert_eq!(line, "ignored 1\nready\ngot 2\n");
 }
+
+/// Files of at most so many KiB, for a shell.
+#[test]
+fn a_limit_on_the_size_of_files_is_the_programs_and_not_in_our_way() {
+    let bench = Bench::new();
+    let work = "ulimit -f; i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; exec sh -c 'ulimit -f; gzip -c few | wc -c'";
+    for limit in ["0", "100000"] {
+        let native = bench.native(&["sh", "-c", &format!("ulimit -f {limit}; {work}")]).good();
+        for mode in [
+            "--period 1ms",
+            "--period 1ms --follow",
+            "--trigger timer",
+            "--policy always --record blocks",
+            "--policy counter",
+        ] {
+            let script = format!("ulimit -f {limit}; exec \"$0\" run --quiet --json {mode} -- sh -c \"$1\"");
+            let args = ["-c", &script, env!("CARGO_BIN_EXE_sonde"), work];
+            let done = bench.command("sh", &args).output().unwrap();
+            let err = String::from_utf8_lossy(&done.stderr);
+            assert!(done.status.success(), "{limit} {mode}: {:?} {err}", done.status);
+            assert_eq!(String::from_utf8_lossy(&done.stdout), native.text(), "{limit} {mode}");
+            let report: serde_json::Value = serde_json::from_str(&err).unwrap_or_else(|_| panic!("{err}"));
+            assert!(report["instructions"].as_u64() > Some(0), "{limit} {mode}: {report}");
+            assert!(!err.contains("SYSV"), "{limit} {mode}: our own memory is told");
+        }
+        // A file that cannot be written is an error, and not the end.
+        let script = format!("ulimit -f {limit}; exec \"$0\" run --quiet -o profile -- true");
+        let args = ["-c", &script, env!("CARGO_BIN_EXE_sonde")];
+        let done = bench.command("sh", &args).output().unwrap();
+        assert_eq!(done.status.code(), Some(i32::from(limit == "0")), "{:?}", done.status);
+    }
+}

@@ -182,16 +182,17 @@ impl Site<'_> {
         head.old_gs = regs.gs_base;
         head.app_mask = mask;
         head.tid_active = u64::from(tid as u32);
-        let blocked = !FAULTS;
+        let (before, blocked) = (*regs, !FAULTS);
         regs.r14 = regs.rip;
         // Whatever the result of its last call looks like, it is not to be made again.
         regs.orig_rax = u64::MAX;
         regs.rip = self.control.begin_at.load(Relaxed);
         regs.gs_base = at;
-        let ready = self.memory.write_all_at(&head.encode(), at).is_ok()
-            && ptrace(SETSIGMASK, tid, 8, &raw const blocked as usize).is_ok();
-        if ready && set_registers(tid, regs).is_err() {
-            let _ = ptrace(SETSIGMASK, tid, 8, &raw const mask as usize);
+        // The mask last: if Sonde dies before, the thread runs a burst that a signal can interrupt; the other way round all
+        // its signals would stay blocked for ever.
+        let ready = self.memory.write_all_at(&head.encode(), at).is_ok() && set_registers(tid, regs).is_ok();
+        if ready && ptrace(SETSIGMASK, tid, 8, &raw const blocked as usize).is_err() {
+            let _ = set_registers(tid, &before);
         }
     }
 

@@ -43,6 +43,13 @@ impl Lookout {
         self.alive = alive;
     }
 
+    /// The children that these threads have now are known already.
+    pub fn know(&mut self, pid: i32, tids: &[i32]) {
+        let before = self.count;
+        self.look(pid, tids);
+        self.count = before;
+    }
+
     /// Children seen so far.
     pub fn count(&self) -> u64 {
         self.count

@@ -129,9 +129,12 @@ fn cpu_timers() -> Finding {
 fn traced_child() -> io::Result<()> {
     // SAFETY: between fork and its end the child only makes system calls.
     unsafe {
+        let parent = libc::getpid();
         let pid = libc::fork();
         if pid == 0 {
-            let ok = libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0) == 0;
+            // Whoever adopts it if Sonde dies would not know that it waits.
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+            let ok = libc::getppid() == parent && libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0) == 0;
             if ok {
                 libc::raise(libc::SIGSTOP);
             }

@@ -77,7 +77,10 @@ impl Session {
         let options = &self.options;
         let inside = sonde_wire::control::trigger::STOPS;
         let make = |fd| SharedMemory::over(fd, options, inside, SIGNAL);
-        match place_in_running(tid, &stops.holdings(pid), make, SIGNAL) {
+        stops.is_ours(tid);
+        let outcome = place_in_running(tid, &stops.holdings(pid), make, SIGNAL);
+        stops.is_its_own(tid);
+        match outcome {
             Ok(Outcome::Placed(shared, holdings)) => {
                 let exe = fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
                 let now = self.shared.control();
@@ -107,12 +110,26 @@ impl Session {
         self.end_part(pid, Some(exit_of(ended.status)), ended.own.saturating_sub(before), clerk);
     }
 
+    /// A followed process is gone, and nobody told how it ended.
+    pub(crate) fn child_lost(&mut self, pid: i32, cpu: Duration, clerk: &Clerk<'_>) {
+        self.followed.cpu += cpu;
+        let before = self.cpu_before_exec.remove(&pid).unwrap_or_default();
+        self.recorded.remove(&pid);
+        self.end_part(pid, None, cpu.saturating_sub(before), clerk);
+    }
+
     /// A followed process replaced itself by another program.
     pub(crate) fn child_replaced(&mut self, pid: i32, clerk: &Clerk<'_>) {
         let now = watch::cpu_time(pid);
         let before = self.cpu_before_exec.insert(pid, now).unwrap_or_default();
         self.end_part(pid, None, now.saturating_sub(before), clerk);
-        if let Some(stops) = &mut self.stops {
+        let Some(stops) = &mut self.stops else { return };
+        if stops.part_with(pid) {
+            self.followed.refused += 1;
+            self.followed.cpu += now;
+            self.cpu_before_exec.remove(&pid);
+            self.recorded.remove(&pid);
+        } else {
             stops.go_on_without_probe(pid);
         }
     }

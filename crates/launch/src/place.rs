@@ -54,9 +54,10 @@ pub(crate) fn place_at(
     let gate = find_syscall(tracee)?;
     let call = |nr: i64, args| tracee.syscall(gate, nr, args);
     let fd = match fd {
+        _ if shared.segment().is_some() => -1,
         Some(fd) => fd,
         None => {
-            let path = format!("/proc/{}/fd/{}\0", std::process::id(), shared.fd());
+            let path = format!("/proc/{}/fd/{}\0", std::process::id(), shared.fd().unwrap_or(-1));
             let at = stack - 512;
             tracee.write(at, path.as_bytes())?;
             let flags = (libc::O_RDWR | libc::O_CLOEXEC) as u64;
@@ -66,8 +67,14 @@ pub(crate) fn place_at(
     let anonymous = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS) as u64;
     let both = (libc::PROT_READ | libc::PROT_WRITE) as u64;
     let share = libc::MAP_SHARED as u64;
-    let at = call(libc::SYS_mmap, [0, shared.len() as u64, both, share, fd as u64, 0])?;
-    call(libc::SYS_close, [fd as u64, 0, 0, 0, 0, 0])?;
+    let at = if let Some(id) = shared.segment() {
+        call(libc::SYS_shmat, [id as u64, 0, 0, 0, 0, 0])?
+    } else {
+        let at = call(libc::SYS_mmap, [0, shared.len() as u64, both, share, fd as u64, 0])?;
+        call(libc::SYS_close, [fd as u64, 0, 0, 0, 0, 0])?;
+        at
+    };
+    shared.is_at(at);
     let image = Image::probe();
     let len = image.bytes.len() as u64 + 4096;
     let base = call(libc::SYS_mmap, [0, len, both, anonymous, u64::MAX, 0])?;

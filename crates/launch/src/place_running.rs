@@ -181,6 +181,9 @@ pub fn place_in_running(
         host.clear(inherited)?;
         let (number, fd) = host.make_file()?;
         let shared = make(fd)?;
+        if shared.segment().is_some() {
+            host.call(libc::SYS_close, [number, 0, 0, 0, 0, 0])?;
+        }
         let holdings = place_at(&entry, &tracee, &shared, Some(number as i32), signal, stack + STACK - 512)?;
         Ok((shared, holdings))
     });

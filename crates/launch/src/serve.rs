@@ -60,6 +60,8 @@ pub struct Totals {
     pub wall: Duration,
     /// Threads that the trigger could not be put on.
     pub uncovered: u64,
+    /// How often a thread was let go by its tracer, because it got more signals than that can pass on in time.
+    pub let_go: u64,
     /// Bytes of log read.
     pub log_bytes: u64,
     /// Superblocks described.
@@ -93,6 +95,7 @@ impl Totals {
         self.cpu += other.cpu;
         self.system += other.system;
         self.uncovered += other.uncovered;
+        self.let_go += other.let_go;
         self.log_bytes += other.log_bytes;
         self.descriptions += other.descriptions;
     }
@@ -166,7 +169,9 @@ impl Session {
         self.leave_children(&mut desk);
         let threads = self.threads.as_ref().map_or(0, |t| t.uncovered);
         let uncovered = threads + self.stops.as_ref().map_or(0, |s| s.uncovered);
-        let spent = Spent { cpu: self.cpu, system: self.system, children: self.children(), uncovered };
+        let let_go = self.stops.as_ref().map_or(0, |s| s.apart().1);
+        let spent =
+            Spent { cpu: self.cpu, system: self.system, children: self.children(), uncovered, let_go };
         let (totals, decoder) = desk.study.conclude(&self.clock, spent);
         let mut in_place = self.in_place();
         if let Some(Ok(facts)) = &mut in_place {
@@ -247,6 +252,10 @@ impl Session {
                     self.look_before_the_end(leaving, clerk);
                     Poll::Again
                 }
+                Some(News::Lost(child, cpu)) => {
+                    self.child_lost(child, cpu, clerk);
+                    Poll::Again
+                }
                 Some(News::Due(child, tid)) => {
                     self.place_in_child(child, tid, clerk);
                     Poll::Again
@@ -301,8 +310,11 @@ impl Session {
         let seen = self.threads.as_ref().map_or(0, |t| t.children.count());
         // Some there were, if there is time that only children can have taken.
         let some = u64::from(self.children_cpu > Duration::ZERO && self.followed.processes == 0);
-        let count = (inside + reported + seen).max(some);
-        let is_lower_bound = count > 0 && self.threads.is_some();
+        let (apart, let_go) = self.stops.as_ref().map_or((0, 0), Stops::apart);
+        let count = (inside + reported + seen + apart).max(some);
+        // In resident modes the probe sees the calls whoever traces.
+        let looked = self.threads.is_some() || let_go > 0 && inside == 0;
+        let is_lower_bound = count > 0 && looked;
         Children { count, is_lower_bound, cpu: self.children_cpu }
     }
 }

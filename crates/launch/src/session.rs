@@ -5,6 +5,7 @@ use crate::fewer_checks::{self, FewerChecks, Modules};
 use crate::follow::Followed;
 use crate::govern::Governor;
 use crate::governing::{self, Gone};
+use crate::habits::Habits;
 use crate::in_place::{self, Bell, Changes, InPlaceFacts};
 use crate::options::{Loader, Options, Policy, Trigger};
 use crate::perf;
@@ -21,6 +22,7 @@ use crate::watch::{self, Clock};
 use sonde_wire::Counter;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -119,7 +121,8 @@ impl Session {
     }
 
     fn start_traced(program: &Program, options: &Options) -> Result<Session, LaunchError> {
-        let (kind, note) = choose_trigger(options)?;
+        let habits = Habits::of(&program.image);
+        let (kind, note) = choose_trigger(options, habits)?;
         if options.in_place {
             Bell::is_allowed()?;
         }
@@ -134,13 +137,14 @@ impl Session {
         let fewer_checks = fewer_checks::prepare(program, options, &shared, &mut modules);
         let clock = Clock::start();
         let signals = Signals::take_over();
-        let way = match kind {
-            Some(Kind::Stops) => Way::Seized(Care::Bursts),
-            Some(_) => Way::Placed,
-            None if options.in_place => Way::Seized(Care::Checks),
-            None => Way::Seized(Care::Exec),
+        let care = match kind {
+            Some(Kind::Stops) => Care::Bursts,
+            Some(_) => Care::Start,
+            None if options.in_place => Care::Checks,
+            None if habits.checks_leaks => Care::Start,
+            None => Care::Exec,
         };
-        let Spawned { pid, number } = spawn(program, &shared, way)?;
+        let Spawned { pid, number } = spawn(program, &shared, Way::Seized(care))?;
         let tracee = Tracee::new(pid).inspect_err(|_| kill(pid))?;
         let holdings = place::place(&tracee, &shared, Some(number), SIGNAL).inspect_err(|_| kill(pid))?;
         let signalled = kind.filter(|kind| *kind != Kind::Stops);
@@ -150,7 +154,7 @@ impl Session {
         }
         // Before it runs: what it is replaced by is told from what it was.
         let study = Study::new(pid, shared, options.detail);
-        let stops = if let Way::Seized(care) = way {
+        let stops = if care != Care::Start {
             drop(tracee);
             let most = if options.follow { options.most_processes.max(1) } else { 0 };
             let mut stops = Stops::new(pid, care, &study.shared, most);
@@ -213,7 +217,17 @@ impl Session {
     /// the new image, with the same shared memory. If it cannot, the new program runs natively, and the report says so.
     /// Returns whether it could.
     pub(crate) fn place_again(&mut self) -> bool {
+        let habits = Habits::of(Path::new(&format!("/proc/{}/exe", self.pid)));
+        if habits.checks_leaks
+            && let Some(stops) = self.stops.as_mut().filter(|stops| stops.stays())
+        {
+            stops.give_up();
+            return false;
+        }
         self.shared.free_buffers();
+        if let Some(stops) = &self.stops {
+            stops.is_ours(self.pid);
+        }
         let placed = Tracee::new(self.pid).and_then(|t| place::place(&t, &self.shared, None, SIGNAL));
         let Some(stops) = &mut self.stops else { return false };
         match placed {
@@ -224,7 +238,11 @@ impl Session {
                 {
                     self.setup.not_in_place = Some(error.to_string());
                 }
-                stops.go_on();
+                if habits.checks_leaks {
+                    stops.give_up();
+                } else {
+                    stops.go_on();
+                }
                 true
             }
             Err(_) => {
@@ -351,13 +369,33 @@ fn choose_signal(program: &Program, options: &Options) -> Result<(Kind, Option<S
     }
 }
 
+/// What will go wrong, if something is known before the program is started.
+pub fn warning(program: &Program, options: &Options) -> Option<&'static str> {
+    let traced = options.in_place || options.follow || options.trigger == Trigger::Stops;
+    let stays = traced && options.loader != Loader::Preload && (options.in_place || is_bursts(options));
+    (stays && Habits::of(&program.image).checks_leaks).then_some(FAILS)
+}
+
+fn is_bursts(options: &Options) -> bool {
+    matches!(options.policy, Policy::Bursts { .. })
+}
+
+const FAILS: &str = "the program looks for leaks at its end, which fails under a tracer; leave --trigger stops, --follow and \
+     --in-place out, or run it with ASAN_OPTIONS=detect_leaks=0";
+
+const LEAKS: &str = "the program looks for leaks at its end, and nobody may trace it then";
+
 const NO_PERF: &str = "perf events are not allowed here; use --trigger timer";
 
-fn choose_trigger(options: &Options) -> Result<(Option<Kind>, Option<String>), LaunchError> {
+fn choose_trigger(options: &Options, habits: Habits) -> Result<(Option<Kind>, Option<String>), LaunchError> {
     if !matches!(options.policy, Policy::Bursts { .. }) {
         return Ok((None, None));
     }
     match options.trigger {
+        Trigger::Auto if habits.checks_leaks && !options.follow => {
+            let kind = if perf::allowed().is_ok() { Kind::Perf } else { Kind::Timer };
+            Ok((Some(kind), Some(LEAKS.into())))
+        }
         Trigger::Auto | Trigger::Stops => Ok((Some(Kind::Stops), None)),
         Trigger::Timer => Ok((Some(Kind::Timer), None)),
         Trigger::Perf => perf::allowed()

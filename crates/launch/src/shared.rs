@@ -10,12 +10,23 @@ use sonde_wire::{Config, Control, Regions, Tables, in_place, unwatched};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A file in memory, mapped here, to be mapped into the program too.
+/// Memory that is mapped here, and to be mapped into the program too.
 pub struct SharedMemory {
-    fd: OwnedFd,
+    place: Place,
     at: *mut u8,
     len: usize,
     regions: Regions,
+    /// Where it is in the program, once it is mapped there.
+    there: AtomicU64,
+}
+
+/// What can be mapped by two processes.
+enum Place {
+    /// A file in memory.
+    File(OwnedFd),
+    /// A segment of shared memory (System V), which is gone when nobody has it mapped any more. No limit on the size of files
+    /// (`ulimit -f`) is on these.
+    Segment(i32),
 }
 
 // SAFETY: the mapping is only reached through atomics and copies; it lives as long as this value.
@@ -83,7 +94,7 @@ impl SharedMemory {
         SharedMemory::over(unsafe { OwnedFd::from_raw_fd(fd) }, options, trigger, signal)
     }
 
-    /// Configures shared memory in a file in memory that exists, and is empty.
+    /// Configures shared memory in a file in memory that exists, and is empty; or beside it, if it may not be that large.
     pub fn over(
         fd: OwnedFd,
         options: &Options,
@@ -100,18 +111,23 @@ impl SharedMemory {
         let tables = Tables { unchecked, unwatched, in_place };
         let regions = Regions::new(parts.descriptors, tables, parts.buffers, parts.buffer_bytes);
         let len = regions.file_len() as usize;
-        // SAFETY: plain system calls on our own descriptor.
-        let at = unsafe {
-            if libc::ftruncate(fd.as_raw_fd(), len as i64) != 0 {
-                return Err(own("ftruncate"));
+        let (place, at) = if file_limit() < len as u64 {
+            segment(len).map(|(id, at)| (Place::Segment(id), at))?
+        } else {
+            // SAFETY: plain system calls on our own descriptor.
+            let at = unsafe {
+                if libc::ftruncate(fd.as_raw_fd(), len as i64) != 0 {
+                    return Err(own("ftruncate"));
+                }
+                let both = libc::PROT_READ | libc::PROT_WRITE;
+                libc::mmap(std::ptr::null_mut(), len, both, libc::MAP_SHARED, fd.as_raw_fd(), 0)
+            };
+            if at == libc::MAP_FAILED {
+                return Err(own("mmap"));
             }
-            let both = libc::PROT_READ | libc::PROT_WRITE;
-            libc::mmap(std::ptr::null_mut(), len, both, libc::MAP_SHARED, fd.as_raw_fd(), 0)
+            (Place::File(fd), at.cast())
         };
-        if at == libc::MAP_FAILED {
-            return Err(own("mmap"));
-        }
-        let shared = SharedMemory { fd, at: at.cast(), len, regions };
+        let shared = SharedMemory { place, at, len, regions, there: AtomicU64::new(0) };
         shared.configure(options, trigger, signal, parts.cache);
         Ok(shared)
     }
@@ -224,9 +240,31 @@ impl SharedMemory {
         }
     }
 
-    /// The descriptor.
-    pub fn fd(&self) -> i32 {
-        self.fd.as_raw_fd()
+    /// The descriptor, where it is a file.
+    pub fn fd(&self) -> Option<i32> {
+        match &self.place {
+            Place::File(fd) => Some(fd.as_raw_fd()),
+            Place::Segment(_) => None,
+        }
+    }
+
+    /// The number of the segment, where it is one.
+    pub fn segment(&self) -> Option<i32> {
+        match self.place {
+            Place::File(_) => None,
+            Place::Segment(id) => Some(id),
+        }
+    }
+
+    /// It was mapped in the program.
+    pub fn is_at(&self, there: u64) {
+        self.there.store(there, Ordering::Relaxed);
+    }
+
+    /// First address and end in the program; both 0 if it is not there yet.
+    pub fn there(&self) -> (u64, u64) {
+        let there = self.there.load(Ordering::Relaxed);
+        (there, if there == 0 { 0 } else { there.saturating_add(self.len as u64) })
     }
 
     /// Size in bytes.
@@ -263,10 +301,41 @@ impl SharedMemory {
     }
 }
 
+/// The largest file that this process may make, and files in memory are ones.
+fn file_limit() -> u64 {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the limit is written to a local.
+    unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit) };
+    limit.rlim_cur
+}
+
+/// A segment of shared memory, mapped here. It has no name any more, and no use when nobody has it mapped.
+fn segment(len: usize) -> Result<(i32, *mut u8), LaunchError> {
+    // SAFETY: plain system calls; the segment is new and ours.
+    unsafe {
+        let id = libc::shmget(libc::IPC_PRIVATE, len, 0o600);
+        if id < 0 {
+            return Err(own("shmget, because of the limit on the size of files (ulimit -f)"));
+        }
+        let at = libc::shmat(id, std::ptr::null(), 0);
+        let failure = std::io::Error::last_os_error();
+        libc::shmctl(id, libc::IPC_RMID, std::ptr::null_mut());
+        if at as isize == -1 {
+            return Err(LaunchError::Own { what: "shmat", error: failure });
+        }
+        Ok((id, at.cast()))
+    }
+}
+
 impl Drop for SharedMemory {
     fn drop(&mut self) {
         // SAFETY: our own mapping, which nobody uses any more.
-        unsafe { libc::munmap(self.at.cast(), self.len) };
+        unsafe {
+            match self.place {
+                Place::File(_) => libc::munmap(self.at.cast(), self.len),
+                Place::Segment(_) => libc::shmdt(self.at.cast()),
+            };
+        }
     }
 }
 

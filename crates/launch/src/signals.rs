@@ -42,6 +42,10 @@ static REMEMBER: extern "C" fn() = remember;
 extern "C" fn remember() {
     INHERITED_PIPE.store(disposition(libc::SIGPIPE), Relaxed);
     INHERITED_CHILD.store(disposition(libc::SIGCHLD), Relaxed);
+    // Writing a file that may not be that large is to be an error. Not ignored: programs would inherit that.
+    if disposition(libc::SIGXFSZ) == libc::SIG_DFL {
+        set(libc::SIGXFSZ, wake_up as *const () as usize, libc::SA_SIGINFO | libc::SA_RESTART);
+    }
 }
 
 pub(crate) fn disposition(signal: i32) -> usize {

@@ -1,4 +1,10 @@
 //! Starts the program, so that Sonde has it in its hands before its first instruction.
+//!
+//! Sonde may be killed at any moment of that. Until the program is its own ([`stops::is_its_own`]), it dies with Sonde: before
+//! exec the child waits for a word of Sonde that then never comes, afterwards the kernel ends what Sonde traces
+//! (`PTRACE_O_EXITKILL`). Rejected: the child asks to be traced (`PTRACE_TRACEME`), which makes the parent that it has by then its
+//! tracer, be it init; and the death signal of a parent (`PR_SET_PDEATHSIG`), which the program would have to be made to put
+//! back.
 
 use crate::begin::ptrace;
 use crate::error::{LaunchError, own};
@@ -17,9 +23,7 @@ use std::os::unix::ffi::OsStrExt;
 /// Who stays in charge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// Nobody, once the probe is placed: it asks to be traced, and is let go.
-    Placed,
-    /// Sonde, through a tracer that it keeps from before the first instruction on.
+    /// Sonde, as its tracer from before the first instruction on, as long as that is needed.
     Seized(Care),
     /// Nobody: the dynamic loader maps the probe, which starts itself.
     Preloaded,
@@ -77,6 +81,8 @@ impl Prepared {
     }
 }
 
+const TOO_SMALL: &str = "the limit on the size of files (ulimit -f) is too low for what is shared with it";
+
 fn pipe() -> Result<(OwnedFd, OwnedFd), LaunchError> {
     let mut ends = [0; 2];
     // SAFETY: two descriptors are written to the array.
@@ -90,6 +96,9 @@ fn pipe() -> Result<(OwnedFd, OwnedFd), LaunchError> {
 /// Starts the program and stops it before its first instruction.
 pub fn spawn(program: &Program, shared: &SharedMemory, way: Way) -> Result<Spawned, LaunchError> {
     let number = high_descriptor();
+    if way == Way::Preloaded && shared.fd().is_none() {
+        return Err(LaunchError::NoWay(TOO_SMALL.into()));
+    }
     let probe = if way == Way::Preloaded { Some(probe_file()?) } else { None };
     let prepared = Prepared::new(program, probe.is_some().then_some(number - 1))?;
     let (failure, tell_failure) = pipe()?;
@@ -102,50 +111,53 @@ pub fn spawn(program: &Program, shared: &SharedMemory, way: Way) -> Result<Spawn
     if pid == 0 {
         // SAFETY: as above; `environ` is unchanged since before the fork.
         unsafe {
+            // Sonde has the only other end now: if it dies, reading ends.
+            libc::close(go.as_raw_fd());
             signals::as_inherited();
-            libc::dup2(shared.fd(), number);
+            let mut byte = 0u8;
+            if libc::read(wait_for_go.as_raw_fd(), (&raw mut byte).cast(), 1) != 1 {
+                libc::_exit(127);
+            }
+            if let Some(fd) = shared.fd() {
+                libc::dup2(fd, number);
+            }
             if let Some(probe) = &probe {
                 libc::dup2(probe.as_raw_fd(), number - 1);
             }
-            let mut byte = 0u8;
-            let ready = match way {
-                Way::Placed => libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0) == 0,
-                Way::Preloaded => true,
-                Way::Seized(_) => libc::read(wait_for_go.as_raw_fd(), (&raw mut byte).cast(), 1) == 1,
-            };
-            if ready {
-                libc::execve(prepared.path.as_ptr(), prepared.argv.as_ptr(), prepared.envp.as_ptr());
-            }
+            libc::execve(prepared.path.as_ptr(), prepared.argv.as_ptr(), prepared.envp.as_ptr());
             let error = *libc::__errno_location();
             libc::write(tell_failure.as_raw_fd(), (&raw const error).cast(), 4);
             libc::_exit(127);
         }
     }
     drop((tell_failure, wait_for_go));
+    // SAFETY: a byte from a local.
+    let let_go = || unsafe { libc::write(go.as_raw_fd(), [1u8].as_ptr().cast(), 1) };
     let stopped = match way {
-        Way::Placed => wait_for_exec(pid),
         // It runs already, unless it says why not.
-        Way::Preloaded => match why(&failure) {
-            None => return Ok(Spawned { pid, number }),
-            Some(error) => {
-                kill(pid);
-                return Err(LaunchError::Exec { path: program.path.clone(), error });
+        Way::Preloaded => {
+            let_go();
+            match why(&failure) {
+                None => return Ok(Spawned { pid, number }),
+                Some(error) => {
+                    kill(pid);
+                    return Err(LaunchError::Exec { path: program.path.clone(), error });
+                }
             }
-        },
-        Way::Seized(care) => stops::attach(pid, care).map_err(LaunchError::NoTracing).and_then(|()| {
-            // SAFETY: a byte from a local.
-            unsafe { libc::write(go.as_raw_fd(), [1u8].as_ptr().cast(), 1) };
+        }
+        Way::Seized(care) => {
+            let attached = stops::attach(pid, care).map_err(LaunchError::NoTracing);
+            if let Err(error) = attached {
+                kill(pid);
+                return Err(error);
+            }
+            let_go();
             wait_for_exec(pid).inspect(|()| stops::finish_exec(pid))
-        }),
+        }
     };
     stopped.map_err(|error| {
         kill(pid);
         match why(&failure) {
-            Some(code)
-                if way == Way::Placed && matches!(code.raw_os_error(), Some(libc::EPERM | libc::ENOSYS)) =>
-            {
-                LaunchError::NoTracing(code)
-            }
             Some(code) => LaunchError::Exec { path: program.path.clone(), error: code },
             None => error,
         }
@@ -189,7 +201,7 @@ fn wait_for_exec(pid: i32) -> Result<(), LaunchError> {
             return Err(LaunchError::Died("it did not stop at exec".into()));
         }
         let (event, signal) = (status >> 16, libc::WSTOPSIG(status));
-        if event == libc::PTRACE_EVENT_EXEC || event == 0 && signal == libc::SIGTRAP {
+        if event == libc::PTRACE_EVENT_EXEC {
             return Ok(());
         }
         let pass = if event == 0 { signal } else { 0 };

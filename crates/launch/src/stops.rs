@@ -8,20 +8,24 @@
 //! Child processes are reported by the kernel, stopped before their first instruction. Without `follow` they are
 //! counted and let go at once; with it they stay under our control like the program itself.
 
+mod apart;
 mod attach;
 mod covered;
 mod followed;
 mod moment;
 mod ringing;
+mod storm;
 mod unfinished;
 
-pub use self::attach::{Care, attach, finish_exec};
+use self::apart::Apart;
+pub use self::attach::{Care, attach, finish_exec, is_its_own, is_ours};
 use self::covered::{Covered, MOST_SPARED};
 use self::moment::Tells;
 use self::unfinished::{CALL_STOP, Unfinished};
 use crate::begin::{self, Begun, Site, ptrace};
 use crate::children::{Ended, next_report, take_end};
 use crate::gaps::Gaps;
+use crate::habits::Habits;
 use crate::in_place::{Changes, Entry};
 use crate::place::Holdings;
 use crate::shared::SharedMemory;
@@ -81,6 +85,10 @@ pub struct Stops {
     pub followed: u64,
     /// Threads that could not be covered.
     pub uncovered: u64,
+    /// What files of followed processes do with ptrace, by device and number.
+    habits: HashMap<(u64, u64), Habits>,
+    /// Threads that were let go.
+    apart: Apart,
     /// Reports so far, and those of threads that had been asked to stop.
     reports: u64,
     answers: u64,
@@ -99,6 +107,8 @@ pub enum News {
     Replaced(i32),
     /// A process ends: its first thread stands still, with its memory as it was, until it is let go.
     Leaving(i32),
+    /// A followed process, whose end is not reported, is gone; and the CPU time it had used.
+    Lost(i32, Duration),
     /// A process has no probe and its thread, the second number, stands still where a burst can begin.
     Due(i32, i32),
 }
@@ -126,6 +136,8 @@ impl Stops {
             children: 0,
             followed: 0,
             uncovered: 0,
+            habits: HashMap::new(),
+            apart: Apart::default(),
             reports: 0,
             answers: 0,
         }
@@ -160,6 +172,11 @@ impl Stops {
         (self.reports - self.answers) as f64 / self.reports.max(1) as f64
     }
 
+    /// Children of threads that were let go, at least, and how often one was.
+    pub fn apart(&self) -> (u64, u64) {
+        (self.apart.children(), self.apart.times)
+    }
+
     /// How long the caller may sleep before [`serve`](Self::serve) has something to do, unless something is reported.
     pub fn patience(&self) -> Duration {
         self.next_look.saturating_duration_since(Instant::now()).clamp(SHORTEST, LONGEST)
@@ -180,12 +197,19 @@ impl Stops {
             }
             let mut status = 0;
             // SAFETY: the status is written to a local.
-            if unsafe { libc::waitpid(tid, &mut status, libc::WNOHANG | libc::__WALL) } != tid {
+            if unsafe { libc::waitpid(tid, &mut status, libc::WNOHANG | libc::WUNTRACED | libc::__WALL) }
+                != tid
+            {
                 break;
             }
             if !libc::WIFSTOPPED(status) {
                 self.threads.remove(&tid);
+                self.apart.forget_thread(tid);
                 continue;
+            }
+            if self.apart.is_alone(tid) {
+                // Its parent is told that job control stopped it, as of any other.
+                return (tid == self.program).then_some(News::Stopped(libc::WSTOPSIG(status)));
             }
             let Some(pid) = self.process_of(tid) else {
                 self.child(tid);
@@ -203,12 +227,13 @@ impl Stops {
             self.next_look = now + self.ask();
         }
         self.hear();
-        None
+        self.look_apart()
     }
 
     fn forget(&mut self, pid: i32) {
         self.processes.remove(&pid);
         self.threads.retain(|_, thread| thread.pid != pid);
+        self.apart.forget_process(pid);
     }
 
     /// The process of a thread that reported, if it is one of ours.
@@ -224,7 +249,7 @@ impl Stops {
     fn child(&mut self, pid: i32) {
         // The program itself is one of those under our control.
         let room = self.processes.len() <= self.most;
-        if self.most == 0 || !room || !self.adopt(pid) {
+        if self.most == 0 || !room || self.is_traced_by_its_parent(pid) || !self.adopt(pid) {
             self.children += 1;
             if let Some(entry) = self.entry {
                 entry.take_away_from(pid);
@@ -239,6 +264,7 @@ impl Stops {
     /// All other threads are gone, and what was ours with the old image.
     fn replaced(&mut self, pid: i32) -> News {
         self.threads.retain(|_, thread| thread.pid != pid);
+        self.apart.forget_process(pid);
         if let Some(process) = self.processes.get_mut(&pid) {
             process.inside = Inside::Nothing;
             process.holdings = Holdings::default();
@@ -264,7 +290,26 @@ impl Stops {
 
     /// The program's first thread, which stands still, runs on.
     pub fn go_on(&mut self) {
+        // With a breakpoint in its way it would not get far without us.
+        if self.entry.is_none() {
+            is_its_own(self.program, self.care);
+        }
         let _ = ptrace(libc::PTRACE_CONT, self.program, 0, 0);
+    }
+
+    /// The probe is about to be placed by this thread, which stands still.
+    pub fn is_ours(&self, tid: i32) {
+        is_ours(tid, self.care);
+    }
+
+    /// That is done, and everything as it should be.
+    pub fn is_its_own(&self, tid: i32) {
+        is_its_own(tid, self.care);
+    }
+
+    /// Whether the program cannot be recorded without a tracer.
+    pub fn stays(&self) -> bool {
+        self.care != Care::Exec
     }
 
     /// The program's new image runs without us.
@@ -274,7 +319,7 @@ impl Stops {
 
     /// Lets a thread that stands still go on as it is.
     pub fn not_now(&mut self, tid: i32) {
-        let _ = ptrace(libc::PTRACE_CONT, tid, 0, 0);
+        self.resume(tid, 0);
     }
 
     /// Asks the threads whose CPU time has come to stop. Says after what time it makes sense to look again: no thread takes
@@ -285,6 +330,7 @@ impl Stops {
             // They tell by themselves.
             return next;
         }
+        let mut due = Vec::new();
         for (tid, thread) in &mut self.threads {
             let process = self.processes.get(&thread.pid);
             let can = process.is_some_and(|p| matches!(p.inside, Inside::Probe(_) | Inside::Nothing))
@@ -301,16 +347,22 @@ impl Stops {
                 continue;
             }
             // A thread that sleeps in a system call is left alone: some calls fail with EINTR when they are interrupted.
-            let runs = is_running(thread.pid, *tid);
-            if runs {
-                thread.moment.ask(thread.pid, *tid, &thread.cpu);
+            if is_running(thread.pid, *tid) {
+                due.push((*tid, cpu));
+            } else {
+                next = next.min(lateness);
             }
-            if runs && ptrace(libc::PTRACE_INTERRUPT, *tid, 0, 0).is_ok() {
+        }
+        for (tid, cpu) in due {
+            if let Some(thread) = self.threads.get_mut(&tid) {
+                thread.moment.ask(thread.pid, tid, &thread.cpu);
+            }
+            if !self.interrupt(tid) {
+                next = next.min(lateness);
+            } else if let Some(thread) = self.threads.get_mut(&tid) {
                 let gap = self.gaps.next();
                 (thread.asked, thread.due_ns) = (true, cpu + gap);
                 next = next.min(Duration::from_nanos(gap).max(SHORTEST));
-            } else {
-                next = next.min(lateness);
             }
         }
         next
@@ -329,15 +381,23 @@ impl Stops {
         }
         if event == 0 && signal == libc::SIGTRAP && self.entry.is_some_and(|entry| entry.is_reached(tid)) {
             self.entry = None;
+            is_its_own(tid, self.care);
             return Some(News::AtEntry);
         }
         if event == libc::PTRACE_EVENT_EXIT && tid == pid {
             return Some(News::Leaving(pid));
         }
+        let makes_child =
+            matches!(event, libc::PTRACE_EVENT_FORK | libc::PTRACE_EVENT_VFORK | libc::PTRACE_EVENT_CLONE);
+        if makes_child && self.habits(pid).traces {
+            self.settle_child(pid, tid);
+        }
         if event == EVENT_STOP {
             match self.threads.get_mut(&tid) {
                 // One of many, perhaps, that all live shorter than a period.
                 None => {
+                    // It may have been made by a thread that was ours for a moment.
+                    is_its_own(tid, self.care);
                     let gap = self.gaps.first();
                     self.cover(pid, tid, gap);
                     if let Some(shared) = shared(pid) {
@@ -370,9 +430,11 @@ impl Stops {
         }
         if event == 0 {
             self.lead_out(pid, tid);
+            if self.is_in_storm(pid, tid) && self.let_go(pid, tid, signal) {
+                return None;
+            }
         }
-        let deliver = if event == 0 { signal } else { 0 };
-        let _ = ptrace(libc::PTRACE_CONT, tid, 0, deliver as usize);
+        self.resume(tid, if event == 0 { signal } else { 0 });
         None
     }
 
@@ -398,6 +460,13 @@ impl Stops {
     fn answered(&mut self, pid: i32, tid: i32, shared: &Find<'_>) -> bool {
         let Some(process) = self.processes.get(&pid) else { return false };
         match (&process.inside, shared(pid)) {
+            (Inside::Probe(_), Some(shared)) if !self.is_same_image(pid, tid, shared) => {
+                // It replaced itself, and nobody was told.
+                if let Some(process) = self.processes.get_mut(&pid) {
+                    process.inside = Inside::Refused;
+                }
+                false
+            }
             (Inside::Probe(_), Some(shared)) => {
                 if shared.control().stop.load(Relaxed) == 0 {
                     self.begin(pid, tid, shared);
@@ -445,6 +514,7 @@ impl Stops {
     /// The program ended: lets all that is left go, as soon as it can be stopped for that, and says which processes
     /// there were. What does not stop in time is let go by the kernel when Sonde ends.
     pub fn release(&mut self) -> Vec<i32> {
+        self.threads.retain(|tid, _| !self.apart.is_alone(*tid));
         for tid in self.threads.keys() {
             let _ = ptrace(libc::PTRACE_INTERRUPT, *tid, 0, 0);
         }

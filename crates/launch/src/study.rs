@@ -34,6 +34,7 @@ pub(crate) struct Spent {
     pub system: Duration,
     pub children: Children,
     pub uncovered: u64,
+    pub let_go: u64,
 }
 
 impl Study {
@@ -82,7 +83,8 @@ impl Study {
             (control.cache_start.load(Relaxed), control.cache_end.load(Relaxed)),
             (pool, if pool == 0 { 0 } else { pool.saturating_add(POOL_BYTES as u64) }),
         ];
-        self.watch.leave_out(ours.into_iter().chain(self.shared.beside_code()));
+        let beside = self.shared.beside_code();
+        self.watch.leave_out(ours.into_iter().chain([self.shared.there()]).chain(beside));
     }
 
     /// Looks at the mappings and tells what is new.
@@ -107,6 +109,7 @@ impl Study {
             children: spent.children,
             wall: clock.elapsed(),
             uncovered: spent.uncovered,
+            let_go: spent.let_go,
             log_bytes: self.log_bytes,
             descriptions: self.descriptions,
             ticks_per_second: clock.ticks_per_second(),

@@ -125,6 +125,9 @@ fn observe(
 ) -> Result<(Done, Setup)> {
     // Before the program runs: it must not have run in vain because the file cannot be made.
     let file = output.map(Recorder::create).transpose()?;
+    if let Some(warning) = sonde_launch::warning(program, options).filter(|_| !watching.quiet) {
+        eprintln!("sonde: {warning}");
+    }
     let session = Session::start(program, options).map_err(CannotRun)?;
     let setup = session.setup().clone();
     let mut recorder = file.map(|file| file.begin(program, options, &setup)).transpose()?;

@@ -8,6 +8,7 @@ use crate::fewer_checks::Modules;
 use crate::place::find_syscall;
 use crate::ptrace::Tracee;
 use crate::shared::SharedMemory;
+use crate::stops::{Care, is_ours};
 use sonde_checks::{BELL, InPlace, RINGS_AT, Scheme};
 use sonde_event::maps::Mapping;
 use sonde_wire::in_place as wire;
@@ -82,6 +83,7 @@ pub fn apply(
     let mut site = Site { tracee: &tracee, gate, mappings: mappings(pid), facts: InPlaceFacts::default() };
     // All are looked at before any is changed, and before anything is done to the program: that takes long.
     let candidates = site.candidates(scheme, modules)?;
+    is_ours(pid, Care::Checks);
     let bell = Bell::hang(&tracee, gate)?;
     let mut room = shared.regions().in_place.len as usize / 8 - wire::words(0, 0, 0);
     let (mut done, mut stubs) = (Vec::new(), Vec::new());

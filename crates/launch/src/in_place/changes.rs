@@ -145,6 +145,25 @@ impl Changes {
         let _ = set_registers(pid, &regs);
     }
 
+    /// The same for a program's only thread, which stands still with a signal that it keeps. Says whether its code is as it was.
+    pub fn give_back(&self, tid: i32) -> bool {
+        let Ok(regs) = registers(tid) else { return false };
+        let counts = (self.pool..=self.endless()).contains(&regs.gs_base);
+        if !counts || self.stubs_at(regs.rip).is_some() {
+            return false;
+        }
+        // SAFETY: all bit patterns are valid for plain integers.
+        let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
+        let known = ptrace(libc::PTRACE_GETSIGINFO, tid, 0, &raw mut info as usize).is_ok();
+        let restored = self.restore(tid).is_ok()
+            && set_registers(tid, &libc::user_regs_struct { gs_base: 0, ..regs }).is_ok();
+        // The system calls were steps, and those are what it stands still with now.
+        if known {
+            let _ = ptrace(libc::PTRACE_SETSIGINFO, tid, 0, &raw const info as usize);
+        }
+        restored
+    }
+
     /// Moves the mappings of the code as it was over what it became.
     fn restore(&self, pid: i32) -> Result<(), LaunchError> {
         let tracee = Tracee::new(pid)?;

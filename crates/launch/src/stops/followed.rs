@@ -2,12 +2,53 @@
 
 use super::{ATTEMPTS, Inside, Process, Stops};
 use crate::begin::{self, ptrace};
+use crate::habits::Habits;
 use crate::place::Holdings;
 use crate::shared::SharedMemory;
 use crate::thread_files::{family_of, status_of};
-use std::fs::File;
+use std::fs::{self, File};
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
 
 impl Stops {
+    /// Whether a new child is one of a debugger, perhaps: a process has one tracer, and that is to be the debugger.
+    pub(super) fn is_traced_by_its_parent(&mut self, child: i32) -> bool {
+        family_of(child).is_some_and(|(_, parent)| self.habits(parent).traces)
+    }
+
+    /// A thread of a debugger, perhaps, has made a child: that is let go before the thread goes on, and may trace it.
+    pub(super) fn settle_child(&mut self, pid: i32, tid: i32) {
+        let (mut child, mut status) = (0u64, 0);
+        if ptrace(libc::PTRACE_GETEVENTMSG, tid, 0, &raw mut child as usize).is_err() {
+            return;
+        }
+        let child = child as i32;
+        if family_of(child).is_none_or(|(process, _)| process == pid) {
+            return;
+        }
+        // SAFETY: the status is written to a local. It stops at once; if it was let go already, it is not waited for.
+        if unsafe { libc::waitpid(child, &mut status, libc::__WALL) } == child && libc::WIFSTOPPED(status) {
+            self.child(child);
+        }
+    }
+
+    /// What a process does with ptrace. Files are read once.
+    pub(super) fn habits(&mut self, pid: i32) -> Habits {
+        let exe = PathBuf::from(format!("/proc/{pid}/exe"));
+        let Ok(file) = fs::metadata(&exe) else { return Habits::default() };
+        *self.habits.entry((file.dev(), file.ino())).or_insert_with(|| Habits::of(&exe))
+    }
+
+    /// A followed process stands still in a new image: if that would fail under a tracer, it goes on without us.
+    pub fn part_with(&mut self, pid: i32) -> bool {
+        let parts = self.habits(pid).checks_leaks;
+        if parts {
+            let _ = ptrace(libc::PTRACE_DETACH, pid, 0, 0);
+            self.forget(pid);
+        }
+        parts
+    }
+
     /// Follows a child, if it is one that can be.
     pub(super) fn adopt(&mut self, pid: i32) -> bool {
         let Some(flags) = begin::clone_flags(pid) else { return false };
@@ -47,12 +88,12 @@ impl Stops {
             process.inside = memory.map_or(Inside::Refused, Inside::Probe);
         }
         self.begin(pid, tid, shared);
-        let _ = ptrace(libc::PTRACE_CONT, tid, 0, 0);
+        self.resume(tid, 0);
     }
 
     /// It could not get one. After some attempts it is let be; says whether that is so now.
     pub fn failed(&mut self, pid: i32, tid: i32) -> bool {
-        let _ = ptrace(libc::PTRACE_CONT, tid, 0, 0);
+        self.resume(tid, 0);
         let Some(process) = self.processes.get_mut(&pid) else { return false };
         // What of the old ones is left is not known now.
         process.holdings = Holdings::default();

@@ -1,6 +1,6 @@
 //! Threads that count their checks themselves, in the program's own code, and ring when they used them up.
 
-use super::{Find, Inside, Process, Stops};
+use super::{Find, Inside, Process, Stops, is_its_own, is_ours};
 use crate::begin::{Site, ptrace};
 use crate::in_place::{Changes, Entry};
 use crate::shared::SharedMemory;
@@ -67,6 +67,19 @@ impl Stops {
         if let Some(changes) = &self.changes {
             changes.go_on(tid);
         }
+    }
+
+    /// The program's only thread, which stands still with a signal and in no stub, gets its code as it was: from now on it counts
+    /// nothing.
+    pub(super) fn give_back(&mut self, pid: i32, tid: i32) -> bool {
+        let Some(changes) = &self.changes else { return false };
+        is_ours(tid, self.care);
+        let given = changes.give_back(tid);
+        is_its_own(tid, self.care);
+        if let Some(process) = self.processes.get_mut(&pid).filter(|_| given) {
+            process.inside = Inside::Refused;
+        }
+        given
     }
 
     /// A signal is about to be delivered: not in the middle of a stub.

@@ -57,9 +57,15 @@ fn nonzero<'a>(totals: &'a Totals, list: &'a [Named]) -> impl Iterator<Item = (&
 }
 
 /// Events of ours that are no counters of the probe.
-fn ours(totals: &Totals) -> [(&'static str, u64, &'static str); 4] {
+fn ours(totals: &Totals) -> [(&'static str, u64, &'static str); 5] {
     [
         ("uncovered_threads", totals.uncovered, "threads that the trigger could not be put on"),
+        (
+            "let_go",
+            totals.let_go,
+            "times that a thread was let go because of its many signals; it is traced for moments only (with --in-place not at all), and an exec or a child of \
+             it may be missed",
+        ),
         ("unreadable_buffers", totals.lost.buffers, "log buffers that could not be read to their end"),
         ("unreadable_words", totals.lost.words, "log words in them"),
         ("mappings", totals.mappings.left_out(), "mappings of the program that were not kept"),

@@ -1,0 +1,160 @@
+//! A process has one tracer: programs that trace their children, or themselves, do so under Sonde as without it. And signals that
+//! come faster than a tracer can pass them on do not hold a program up.
+
+#[path = "common/sonde.rs"]
+mod sonde;
+
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use sonde::{Bench, perf_is_allowed};
+use sonde_harness::{compile, manifest};
+
+/// Leaks if it has an argument; works a while before.
+const LEAKS: &str = r#"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+static char *volatile kept;
+int main(int argc, char **argv) {
+    unsigned sum = 0;
+    for (unsigned i = 0; i < 3000000; i++) sum += i ^ (sum >> 3);
+    kept = malloc(100);
+    memset(kept, argc, 100);
+    if (argc > 1) kept = 0; else free(kept);
+    printf("%u\n", sum);
+    return 7 * (argc < 0);
+}
+"#;
+
+/// Modes in which such a program is recorded.
+const MODES: [&[&str]; 5] = [
+    &["--period", "1ms"],
+    &["--trigger", "timer"],
+    &["--policy", "always", "--record", "blocks"],
+    &["--policy", "counter"],
+    &["--trigger", "perf"],
+];
+
+#[test]
+fn programs_look_for_their_leaks_as_without_us() {
+    let bench = Bench::new();
+    let (source, program) = (bench.path("leaks.c"), bench.path("leaks"));
+    std::fs::write(&source, LEAKS).unwrap();
+    let built =
+        Command::new("cc").args(["-O1", "-fsanitize=address", "-o"]).args([&program, &source]).output();
+    if !built.is_ok_and(|built| built.status.success()) {
+        return eprintln!("not tried: this machine has no AddressSanitizer");
+    }
+    let program = program.to_str().unwrap();
+    let modes = &MODES[..MODES.len() - usize::from(!perf_is_allowed(&bench))];
+    for arguments in [&[program][..], &[program, "leak"]] {
+        let native = bench.native(arguments);
+        let leaks = native.err.contains("detected memory leaks");
+        assert_eq!(leaks, arguments.len() > 1, "{}", native.err);
+        for mode in modes {
+            let (done, report) = bench.report(mode, arguments);
+            assert_eq!((done.status, done.signal), (native.status, native.signal), "{mode:?} {}", done.err);
+            assert_eq!(done.out, native.out, "{mode:?}");
+            assert_eq!(done.err.contains("detected memory leaks"), leaks, "{mode:?} {}", done.err);
+            let whole = mode.contains(&"--policy");
+            assert!(report["instructions"].as_u64() > Some(0) || !whole, "{mode:?} {report}");
+        }
+        // In a process that becomes one, and in a child of one that is followed.
+        let become_one = [&["env", "A=1"], arguments].concat();
+        assert_eq!(bench.report(&[], &become_one).0.status, native.status);
+        let child = ["sh", "-c", "\"$@\"; exit $?", "sh"];
+        assert_eq!(bench.report(&["--follow"], &[&child[..], arguments].concat()).0.status, native.status);
+    }
+    // What cannot work is said before.
+    let done = bench.sonde(&["run", "--trigger", "stops", "--", program]);
+    assert!(done.err.starts_with("sonde: the program looks for leaks"), "{}", done.err);
+}
+
+/// Traces a child that asks for it, one that does not, and one that it does not wait for.
+const DEBUGGER: &str = r#"
+#include <signal.h>
+#include <stdio.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int main(int argc, char **argv) {
+    for (int seized = 0; seized < 42; seized++) {
+        int status, stops = 0, go[2];
+        char byte;
+        if (pipe(go)) return 1;
+        pid_t child = fork();
+        if (child == 0) {
+            if (!seized && ptrace(PTRACE_TRACEME, 0, 0, 0)) _exit(9);
+            close(go[1]);
+            if (seized < 2) raise(SIGSTOP);
+            else if (read(go[0], &byte, 1) != 0) _exit(7);
+            volatile unsigned sum = 0;
+            for (unsigned i = 0; i < (seized < 2 ? 30000000 : 3000000); i++) sum += i;
+            execlp("true", "true", (char *)0);
+            _exit(8);
+        }
+        if (seized < 2) waitpid(child, &status, WUNTRACED);
+        if (seized) {
+            if (ptrace(PTRACE_SEIZE, child, 0, PTRACE_O_TRACEEXEC)) perror("seize");
+            if (seized == 1) kill(child, SIGCONT);
+        } else {
+            ptrace(PTRACE_CONT, child, 0, 0);
+        }
+        close(go[0]), close(go[1]);
+        while (waitpid(child, &status, __WALL) == child && WIFSTOPPED(status)) {
+            stops += WSTOPSIG(status) == SIGTRAP;
+            ptrace(PTRACE_CONT, child, 0, 0);
+        }
+        printf("%d stops %d status %d\n", seized, stops > 0, WEXITSTATUS(status));
+    }
+    return 0;
+}
+"#;
+
+#[test]
+fn a_debugger_traces_its_children_also_where_they_are_followed() {
+    let bench = Bench::new();
+    let program = bench.compile("debugger", DEBUGGER, &["-O1"]);
+    let program = program.to_str().unwrap();
+    let native = bench.native(&[program]).good();
+    for command in [&[program][..], &["sh", "-c", "\"$0\"; exit $?", program]] {
+        for options in [&[][..], &["--follow", "--period", "1ms"]] {
+            let (done, report) = bench.report(options, command);
+            assert_eq!(done.text(), native.text(), "{options:?} {}", done.err);
+            assert_eq!(done.status, Some(0));
+            assert!(report["children"].as_u64() >= Some(1), "{options:?} {report}");
+        }
+    }
+}
+
+/// How much longer than natively a program may take whose signals come every 20 us, where it is not recorded as a whole. A
+/// tenth of a second is what starting and reporting take on a busy machine.
+const MOST_TIMES: u32 = 60;
+
+#[test]
+fn signals_that_come_too_fast_for_a_tracer_do_not_hold_a_program_up() {
+    let bench = Bench::new();
+    let programs = manifest::programs().unwrap();
+    let storm: Vec<_> = programs.into_iter().filter(|program| program.name == "storm").collect();
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("storm");
+    compile::build(&storm, &folder, 1).unwrap();
+    let program = folder.join("storm");
+    let program = program.to_str().unwrap();
+    let begun = Instant::now();
+    let native = bench.native(&[program, "20"]).good();
+    let most = (begun.elapsed() + Duration::from_millis(100)) * MOST_TIMES;
+    let in_place = ["--policy", "counter", "--in-place"];
+    let allowed =
+        bench.sonde(&[&["run", "--quiet"][..], &in_place, &["--", "true"]].concat()).status == Some(0);
+    let modes = [&[][..], &["--follow"], &["--period", "1ms"], &["--trigger", "timer"], &in_place];
+    for options in &modes[..modes.len() - usize::from(!allowed)] {
+        let begun = Instant::now();
+        let (done, report) = bench.report(options, &[program, "20"]);
+        assert_eq!((done.status, done.text()), (Some(0), native.text()), "{options:?} {}", done.err);
+        assert!(begun.elapsed() < most, "{options:?}: {:?} of {most:?}", begun.elapsed());
+        let traced = !options.contains(&"timer");
+        assert_eq!(report["drops"]["let_go"].as_u64() > Some(0), traced, "{options:?} {report}");
+    }
+}
