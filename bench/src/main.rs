@@ -8,6 +8,7 @@ mod consumer;
 mod contenders;
 mod counts;
 mod cpu_time;
+mod early_kill;
 mod exhaustive;
 mod floors;
 mod host;
@@ -71,6 +72,10 @@ enum Command {
     ///
     /// Example: sonde-bench stress --runs 1000 --over hostile
     Stress(stress::Stress),
+    /// Kill sonde at every system call of its start, in every mode; status 1 when anything stays behind
+    ///
+    /// Example: sonde-bench early-kill --runs 1000
+    EarlyKill(early_kill::EarlyKill),
     /// Measure what every mode costs on every workload, beside valgrind
     ///
     /// Example: sonde-bench overhead gzip python --column default -o -
@@ -115,6 +120,7 @@ fn run(command: Command) -> Result<bool> {
         Command::Sequitur(rates) => return rates.run(),
         Command::Translate(translate) => return translate.run(),
         Command::Stress(stress) => return stress.run(),
+        Command::EarlyKill(early_kill) => return early_kill.run(),
         Command::Summarize(summarize) => summarize.run()?,
         Command::Overhead(overhead) => overhead.run()?,
         Command::Exhaustive(exhaustive) => exhaustive.run()?,

@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 pub mod compile;
+pub mod early_end;
 pub mod huge;
 pub mod manifest;
 pub mod process;
