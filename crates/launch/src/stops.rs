@@ -430,7 +430,7 @@ impl Stops {
         }
         if event == 0 {
             self.lead_out(pid, tid);
-            if self.is_in_storm(pid, tid) && self.let_go(pid, tid, signal) {
+            if self.is_in_storm(pid, tid, signal) && self.let_go(pid, tid, signal) {
                 return None;
             }
         }

@@ -69,7 +69,7 @@ impl Apart {
 
     pub fn forget_process(&mut self, pid: i32) {
         let gone: Vec<i32> = self.away.iter().filter(|(_, away)| away.pid == pid).map(|(t, _)| *t).collect();
-        gone.into_iter().for_each(|tid| self.forget_thread(tid));
+        gone.into_iter().chain([pid]).for_each(|tid| self.forget_thread(tid));
         self.children += self.lookouts.remove(&pid).map_or(0, |lookout| lookout.count());
         self.cpu.remove(&pid);
     }
@@ -77,7 +77,11 @@ impl Apart {
 
 impl Stops {
     /// A thread stands still with a signal that it is about to get: whether these come so fast that it is to be let go.
-    pub(super) fn is_in_storm(&mut self, pid: i32, tid: i32) -> bool {
+    pub(super) fn is_in_storm(&mut self, pid: i32, tid: i32, signal: i32) -> bool {
+        // As many as it has children, each of which costs as much: they are its own progress.
+        if signal == libc::SIGCHLD {
+            return false;
+        }
         let can = match self.care {
             // Its code has to be given back for that, which other threads may be in.
             Care::Checks => {
@@ -205,7 +209,8 @@ impl Stops {
             }
             return;
         }
-        for tid in tids.iter().filter(|tid| !self.threads.contains_key(tid)).copied().collect::<Vec<_>>() {
+        let known = |tid: &i32| self.threads.contains_key(tid) || self.apart.away.contains_key(tid);
+        for tid in tids.iter().copied().filter(|tid| !known(tid)).collect::<Vec<_>>() {
             // One that is traced already is about to be reported.
             if seize(tid, self.care).is_ok() {
                 let gap = self.gaps.first();

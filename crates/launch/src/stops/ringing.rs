@@ -1,10 +1,12 @@
 //! Threads that count their checks themselves, in the program's own code, and ring when they used them up.
 
 use super::{Find, Inside, Process, Stops, is_its_own, is_ours};
-use crate::begin::{Site, ptrace};
+use crate::begin::{Site, ptrace, registers};
 use crate::in_place::{Changes, Entry};
 use crate::shared::SharedMemory;
+use sonde_wire::slot::Head;
 use std::fs::File;
+use std::os::unix::fs::FileExt;
 use std::sync::atomic::Ordering::Relaxed;
 
 impl Stops {
@@ -73,6 +75,14 @@ impl Stops {
     /// nothing.
     pub(super) fn give_back(&mut self, pid: i32, tid: i32) -> bool {
         let Some(changes) = &self.changes else { return false };
+        let inside = self.processes.get(&pid).map(|process| &process.inside);
+        let Some(Inside::Probe(memory)) = inside else { return false };
+        let mut head = [0; 64];
+        let read = registers(tid).is_ok_and(|regs| memory.read_exact_at(&mut head, regs.gs_base).is_ok());
+        // In a burst, which a fault ends, it is in the engine and its copies.
+        if !read || Head::decode(&head).is_active() {
+            return false;
+        }
         is_ours(tid, self.care);
         let given = changes.give_back(tid);
         is_its_own(tid, self.care);
