@@ -78,8 +78,8 @@ impl Apart {
 impl Stops {
     /// A thread stands still with a signal that it is about to get: whether these come so fast that it is to be let go.
     pub(super) fn is_in_storm(&mut self, pid: i32, tid: i32, signal: i32) -> bool {
-        // As many as it has children, each of which costs as much: they are its own progress.
-        if signal == libc::SIGCHLD {
+        // As many as it has children, each of which costs as much: they are its own progress. But a debugger is told of each stop.
+        if signal == libc::SIGCHLD && !self.habits(pid).traces {
             return false;
         }
         let can = match self.care {
