@@ -4,6 +4,7 @@
 #[path = "common/sonde.rs"]
 mod sonde;
 
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -157,4 +158,59 @@ fn signals_that_come_too_fast_for_a_tracer_do_not_hold_a_program_up() {
         let traced = !options.contains(&"timer");
         assert_eq!(report["drops"]["let_go"].as_u64() > Some(0), traced, "{options:?} {report}");
     }
+}
+
+/// The same for ever.
+const FOREVER: &str = r#"
+#include <signal.h>
+#include <sys/time.h>
+static volatile unsigned long n;
+static void handler(int signo) { n++; }
+int main(void) {
+    struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
+    struct itimerval often = {{0, 20}, {0, 20}};
+    sigaction(SIGALRM, &action, 0);
+    setitimer(ITIMER_REAL, &often, 0);
+    for (volatile unsigned long i = 0;; i++) {}
+}
+"#;
+
+/// What `/proc` says of a process.
+fn status(pid: &str, name: &str) -> String {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let field = text.lines().find_map(|line| line.strip_prefix(name));
+    field.unwrap_or_default().trim().into()
+}
+
+fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < Duration::from_secs(30), "{what}");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+#[test]
+fn a_program_that_was_let_go_is_stopped_and_continued() {
+    let bench = Bench::new();
+    let program = bench.compile("forever", FOREVER, &["-O1"]);
+    let args = ["run", "--quiet", "--", program.to_str().unwrap()];
+    let mut sonde = bench.command(env!("CARGO_BIN_EXE_sonde"), &args).spawn().unwrap();
+    let own = sonde.id().to_string();
+    let children = || std::fs::read_to_string(format!("/proc/{own}/task/{own}/children")).unwrap_or_default();
+    let program = || children().trim().to_owned();
+    wait_until("the program is let go", || {
+        status(&program(), "Name:") == "forever" && status(&program(), "TracerPid:") == "0"
+    });
+    let pid = program();
+    let send = |signal: &str| assert!(Command::new("kill").args([signal, &pid]).status().unwrap().success());
+    send("-STOP");
+    wait_until("Sonde stops with it", || status(&own, "State:").starts_with('T'));
+    send("-CONT");
+    wait_until("both go on", || {
+        let goes = |pid: &str| status(pid, "State:").starts_with(['R', 'S']);
+        goes(&own) && goes(&pid)
+    });
+    send("-TERM");
+    assert_eq!(sonde.wait().unwrap().signal(), Some(15));
 }
