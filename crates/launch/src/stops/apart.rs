@@ -8,7 +8,7 @@
 use super::attach::seize;
 use super::storm::Storm;
 use super::{Care, Inside, News, Stops};
-use crate::begin::{ptrace, registers};
+use crate::begin::{SYNCHRONOUS, ptrace, registers};
 use crate::children::Lookout;
 use crate::shared::SharedMemory;
 use crate::thread_files::{cpu_ns, open_cpu};
@@ -84,8 +84,10 @@ impl Stops {
         }
         let can = match self.care {
             // Its code has to be given back for that, which other threads may be in.
+            // Not at what an instruction raised: giving back takes steps, and the handler would be told of those.
             Care::Checks => {
-                self.changes.is_some() && self.threads.values().filter(|t| t.pid == pid).count() == 1
+                let only = self.threads.values().filter(|thread| thread.pid == pid).count() == 1;
+                self.changes.is_some() && only && SYNCHRONOUS & 1 << (signal - 1) == 0
             }
             _ => true,
         };
