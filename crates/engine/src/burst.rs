@@ -8,7 +8,6 @@ use crate::thread::Thread;
 use crate::translate::code_at;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use sonde_sys::process;
-use sonde_sys::signal;
 use sonde_sys::time::tsc;
 use sonde_wire::Counter;
 use sonde_wire::control::{policy, trigger};
@@ -150,10 +149,8 @@ impl Engine {
     /// The thread goes native at `pc`; everything it has is in its context.
     pub fn leave(&self, thread: &mut Thread, pc: u64, cause: Cause) -> ! {
         if self.is_resident() {
-            // From here on a signal would find a thread that is neither in the copy nor native; the kernel lets it in
-            // again together with the registers.
+            // The kernel lets signals in again together with the registers.
             self.refresh_frame(thread);
-            signal::set_mask(!0);
             self.requeue_pending(thread);
         }
         self.end_burst(thread, pc, cause);
@@ -163,6 +160,7 @@ impl Engine {
     /// Lets the kernel restore the program's registers, mask and alternate stack.
     pub fn go_native(&self, thread: &mut Thread, pc: u64) -> ! {
         thread.inside.store(0, Release);
+        thread.mask_kept.store(0, Relaxed);
         let pc = self.native_at(thread, pc);
         self.fill_frame(thread, pc);
         // SAFETY: gs held nothing of the program.

@@ -173,6 +173,12 @@ global_asm!(
     "mov rcx, [rdi + {app_r15}]",
     "4:",
     "mov [rdi + {copy_r15}], rcx",
+    // A signal that came before this look is found by it; one that comes later finds the program's state in the context.
+    "cmp dword ptr [rdi + {pending}], 0",
+    ".globl sonde_resume_sure",
+    ".hidden sonde_resume_sure",
+    "sonde_resume_sure:",
+    "jne sonde_deliver_next",
     "sonde_restore_xmm rdi",
     "push qword ptr [rdi + {flags}]",
     "popfq",
@@ -183,6 +189,38 @@ global_asm!(
     ".globl sonde_resumed",
     ".hidden sonde_resumed",
     "sonde_resumed:",
+    "sonde_deliver_next:",
+    "mov rsp, gs:[{stack_top}]",
+    "call {deliver_next}",
+    "ud2",
+    "sonde_deliver_before_call:",
+    "mov rsp, gs:[{stack_top}]",
+    "call {deliver_before_call}",
+    "ud2",
+    // Saves the floating-point state as the program has it: the context in rdi has the low halves, the processor the rest.
+    ".globl sonde_save_state",
+    ".hidden sonde_save_state",
+    "sonde_save_state:",
+    "sonde_restore_xmm rdi",
+    "mov eax, [rdi + {state_features}]",
+    "mov edx, [rdi + {state_features} + 4]",
+    "mov rdi, [rdi + {state_at}]",
+    "xsave64 [rdi]",
+    "ret",
+    // Returns from a signal with the frame in rdi.
+    ".globl sonde_return_by",
+    ".hidden sonde_return_by",
+    "sonde_return_by:",
+    "mov rsp, rdi",
+    "mov eax, 15",
+    "syscall",
+    "ud2",
+    // The rest of a delivery by the engine, with the floating-point state that handlers begin with: rdi = context.
+    ".globl sonde_deliver_fresh",
+    ".hidden sonde_deliver_fresh",
+    "sonde_deliver_fresh:",
+    "call {deliver_fresh}",
+    "ud2",
     // Goes native with the frame of the context in rdi: saves the floating-point state as the program has it, then
     // lets the kernel restore everything at once, the signal mask included.
     ".globl sonde_go_native",
@@ -202,11 +240,16 @@ global_asm!(
     "mov eax, 15",
     "syscall",
     "ud2",
-    // Runs the program's system call with the program's registers (context in rdi), then tells the engine. Between
-    // `ready` and `done` the registers are the program's own, so that a signal can be delivered right there.
+    // Runs the program's system call with the program's registers (context in rdi), then tells the engine. A signal that came
+    // before the look at those pending is delivered before the call, one that comes later interrupts it as it would natively.
     ".globl sonde_syscall",
     ".hidden sonde_syscall",
     "sonde_syscall:",
+    "cmp dword ptr [rdi + {pending}], 0",
+    ".globl sonde_syscall_sure",
+    ".hidden sonde_syscall_sure",
+    "sonde_syscall_sure:",
+    "jne sonde_deliver_before_call",
     "sonde_restore_program",
     ".globl sonde_syscall_ready",
     ".hidden sonde_syscall_ready",
@@ -216,9 +259,6 @@ global_asm!(
     ".hidden sonde_syscall_done",
     "sonde_syscall_done:",
     "mov gs:[{gpr} + 0*8], rax",
-    ".globl sonde_syscall_booked",
-    ".hidden sonde_syscall_booked",
-    "sonde_syscall_booked:",
     "mov rsp, gs:[{stack_top}]",
     "push 2",
     "popfq",
@@ -231,6 +271,11 @@ global_asm!(
     ".globl sonde_clone",
     ".hidden sonde_clone",
     "sonde_clone:",
+    "cmp dword ptr [rdi + {pending}], 0",
+    ".globl sonde_clone_sure",
+    ".hidden sonde_clone_sure",
+    "sonde_clone_sure:",
+    "jne sonde_deliver_before_call",
     "sonde_restore_program",
     ".globl sonde_clone_ready",
     ".hidden sonde_clone_ready",
@@ -364,6 +409,10 @@ global_asm!(
     app_r15 = const offset::APP_R15,
     resume_pc = const offset::RESUME_PC,
     target = const offset::TARGET,
+    pending = const offset::PENDING,
+    deliver_next = sym deliver_next,
+    deliver_before_call = sym deliver_before_call,
+    deliver_fresh = sym deliver_fresh,
     entered = sym engine_entered,
     after = sym after_syscall,
     child = sym child_started,
@@ -396,8 +445,10 @@ unsafe extern "C" {
     pub fn sonde_go_native(thread: *mut Thread) -> !;
     /// Calls rt_sigreturn.
     pub fn sonde_restorer();
-    /// Restores the copy's registers and goes on in it; up to [`sonde_resumed`].
+    /// Delivers what is pending, or restores the copy's registers and goes on in it; up to [`sonde_resumed`].
     pub fn sonde_resume(thread: *mut Thread);
+    /// From here on nothing was pending.
+    pub fn sonde_resume_sure();
     /// End of [`sonde_resume`].
     pub fn sonde_resumed();
     /// Runs the program's system call.
@@ -406,18 +457,41 @@ unsafe extern "C" {
     pub fn sonde_syscall_ready();
     /// Right after it.
     pub fn sonde_syscall_done();
-    /// After its result was booked.
-    pub fn sonde_syscall_booked();
+    /// From here on nothing was pending before the system call.
+    pub fn sonde_syscall_sure();
     /// Runs a system call that makes a child.
     pub fn sonde_clone(thread: *mut Thread) -> !;
+    /// From here on nothing was pending before it.
+    pub fn sonde_clone_sure();
     /// Its system call instruction.
     pub fn sonde_clone_ready();
+    /// Saves the program's floating-point state where the context keeps it.
+    pub fn sonde_save_state(thread: *mut Thread);
+    /// Calls rt_sigreturn with a frame.
+    pub fn sonde_return_by(frame: *const sonde_sys::signal::Context) -> !;
+    /// Goes on with a delivery by the engine.
+    pub fn sonde_deliver_fresh();
     /// Right after it.
     pub fn sonde_clone_done();
     /// Where returns from signal handlers come out.
     pub fn sonde_landing();
     /// From here on the landing has changed registers.
     pub fn sonde_landing_booked();
+}
+
+extern "C" fn deliver_next(thread: *mut Thread) -> ! {
+    // SAFETY: the assembly passes this thread's context.
+    unsafe { crate::deliver::before_next(thread) }
+}
+
+extern "C" fn deliver_before_call(thread: *mut Thread) -> ! {
+    // SAFETY: the assembly passes this thread's context.
+    unsafe { crate::deliver::before_call(thread) }
+}
+
+extern "C" fn deliver_fresh(thread: *mut Thread) -> ! {
+    // SAFETY: the assembly passes this thread's context.
+    unsafe { crate::deliver::with_fresh_state(thread) }
 }
 
 extern "C" fn after_syscall(thread: *mut Thread) -> u64 {

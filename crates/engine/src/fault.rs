@@ -123,10 +123,11 @@ impl Engine {
     /// stack, because the handler runs on it.
     pub fn go_native_with(&self, thread: &mut Thread, uc: &Context) -> ! {
         thread.inside.store(0, Release);
+        thread.mask_kept.store(0, Relaxed);
         let size = self.template.lock().map_or(512, |t| t.size as usize + 4);
         thread.frame = *uc;
         thread.frame.fpstate = thread.state_at;
-        if uc.fpstate != 0 {
+        if uc.fpstate != 0 && uc.fpstate != thread.state_at {
             // SAFETY: the kernel's state area has this size, and ours has room for it.
             unsafe {
                 core::ptr::copy_nonoverlapping(uc.fpstate as *const u8, thread.state_at as *mut u8, size)

@@ -3,12 +3,11 @@
 
 use crate::state::Engine;
 use crate::thread::{STATE_BYTES, Thread};
-use core::sync::atomic::Ordering::Relaxed;
-use sonde_sys::signal::{self, Context};
+use sonde_sys::signal::Context;
 use sonde_wire::Counter;
 
 /// UC_FP_XSTATE: the frame holds extended state.
-const HAS_XSTATE: u64 = 1;
+pub const HAS_XSTATE: u64 = 1;
 const MAGIC1: u32 = 0x4650_5853;
 const MAGIC2: u32 = 0x4650_5845;
 
@@ -55,10 +54,10 @@ impl Engine {
     }
 
     /// Resident threads change their mask and alternate stack while they are in the copy; the frame must not undo that.
+    /// From here on no signal comes: it would find a thread that is neither in the copy nor native.
     pub fn refresh_frame(&self, thread: &mut Thread) {
-        thread.frame.mask =
-            if thread.pending_count.load(Relaxed) != 0 { thread.app_mask } else { signal::current_mask() };
-        thread.frame.mask |= thread.blocked_faults;
+        self.block_all(thread);
+        thread.frame.mask = self.kept_mask(thread);
         thread.frame.stack = thread.app_stack;
     }
 

@@ -108,6 +108,7 @@ impl Engine {
         thread.blocked_faults = 0;
         thread.stepping = 0;
         thread.pending_count.store(0, Ordering::Relaxed);
+        thread.mask_kept.store(0, Ordering::Relaxed);
         if thread.buffer >= 0 && self.control().buffers.get(thread.buffer as usize).is_none() {
             thread.buffer = -1;
         }

@@ -71,6 +71,9 @@ impl Engine {
     /// The copy met a system call at `pc`. Does not return to the caller: the assembly goes on from here, or the
     /// result is the place in the copy to go on at.
     pub fn syscall(&self, thread: &mut Thread, pc: u64) -> u64 {
+        if thread.pending_count.load(Relaxed) != 0 {
+            self.deliver_at(thread, pc);
+        }
         self.control().count(Counter::Syscalls, 1);
         thread.syscall_pc = pc;
         thread.syscall_nr = thread.gpr[0];
@@ -81,6 +84,7 @@ impl Engine {
                 return self.go_on(thread, pc + 2);
             }
             number::SIGPROCMASK => {
+                self.quiet_at(thread, pc);
                 thread.gpr[0] = self.virtual_sigprocmask(thread, args, thread.gpr[10]) as u64;
                 return self.go_on(thread, pc + 2);
             }
@@ -89,7 +93,11 @@ impl Engine {
                 return self.go_on(thread, pc + 2);
             }
             number::SIGRETURN => {
+                // The frame is changed on the way, so that the call cannot be interrupted and begun again; the kernel sets
+                // the mask with it.
+                self.quiet_at(thread, pc);
                 self.prepare_sigreturn(thread);
+                thread.mask_kept.store(0, Relaxed);
                 // Nothing else in the log tells that a handler is over, and what was interrupted goes on.
                 if thread.version == RECORDING {
                     self.mark(thread, Kind::Syscall, &[nr, 0, thread.resume_pc], true);
@@ -102,6 +110,9 @@ impl Engine {
                 unsafe { entry::sonde_clone(thread) }
             }
             number::EXECVE | number::EXECVEAT | number::EXIT | number::EXIT_GROUP => {
+                if matches!(nr, number::EXIT | number::EXIT_GROUP) {
+                    self.quiet_at(thread, pc);
+                }
                 if nr == number::EXIT_GROUP {
                     self.call_in_others(thread);
                 }
@@ -127,6 +138,30 @@ impl Engine {
         }
         // SAFETY: the context holds the program's registers.
         unsafe { entry::sonde_syscall(thread) }
+    }
+
+    /// Blocks all signals before the system call at `pc`; what came before is delivered first.
+    fn quiet_at(&self, thread: &mut Thread, pc: u64) {
+        self.block_all(thread);
+        if thread.pending_count.load(Relaxed) != 0 {
+            self.deliver_at(thread, pc);
+        }
+    }
+
+    /// The system call at hand is not made now: a signal comes first.
+    pub fn call_off(&self, thread: &mut Thread) {
+        if matches!(thread.syscall_nr, number::EXECVE | number::EXECVEAT) {
+            self.record_again(thread, thread.syscall_pc);
+        }
+    }
+
+    /// The log was closed for an exec that did not happen, or not yet.
+    fn record_again(&self, thread: &mut Thread, pc: u64) {
+        let _ = self.acquire(thread, true);
+        let begin = [thread.tid.load(Relaxed) as u64, sonde_sys::time::tsc(), thread.fs_base, pc];
+        if thread.version == RECORDING {
+            self.mark(thread, Kind::Begin, &begin, true);
+        }
     }
 
     /// Book-keeping after a system call returned (in the parent, for those that made a child).
@@ -160,14 +195,7 @@ impl Engine {
             number::CLONE | number::CLONE3 | number::FORK | number::VFORK if ok => {
                 self.wait_for_child(thread, result as i32);
             }
-            number::EXECVE | number::EXECVEAT => {
-                // It failed: recording goes on.
-                let _ = self.acquire(thread, true);
-                let begin = [thread.tid.load(Relaxed) as u64, sonde_sys::time::tsc(), thread.fs_base, pc];
-                if thread.version == RECORDING {
-                    self.mark(thread, Kind::Begin, &begin, true);
-                }
-            }
+            number::EXECVE | number::EXECVEAT => self.record_again(thread, pc),
             _ => {}
         }
         self.go_on(thread, pc)
@@ -195,7 +223,6 @@ impl Engine {
 
     /// Where in the copy to go on at `pc`; goes native if it cannot be copied.
     pub fn go_on(&self, thread: &mut Thread, pc: u64) -> u64 {
-        self.deliver_pending(thread, pc);
         match self.enter_copy(thread, pc, &mut |_, _, _| {}) {
             Ok(at) => {
                 thread.next_pc = pc;

@@ -25,7 +25,7 @@ pub struct Thread {
     pub app_r15: u64,
     /// gs base before the burst.
     pub old_gs: u64,
-    /// The program's signal mask: when a burst began, or when a signal was postponed.
+    /// The program's signal mask: when a burst began, or while `mask_kept` says so.
     pub app_mask: u64,
     /// Whose context this is; 0 = free.
     pub tid: AtomicI32,
@@ -103,8 +103,10 @@ pub struct Thread {
     pub held: Pending,
     /// Signals that arrived while they could not be delivered, with their information.
     pub pending: [Pending; 4],
-    /// How many.
+    /// How many. The assembly looks at it right before the thread goes on.
     pub pending_count: AtomicU32,
+    /// Whether all signals are blocked by us; the mask that the program has is `app_mask` then.
+    pub mask_kept: AtomicU32,
     /// The pc at which the thread resumes after a return from a signal handler.
     pub resume_pc: u64,
     /// The pc of the system call at hand.
@@ -131,6 +133,30 @@ pub struct Thread {
 pub struct Pending {
     /// Its `siginfo`.
     pub info: [u64; 16],
+}
+
+impl Pending {
+    /// A signal that this process sends itself.
+    pub fn sent(sig: i32) -> Pending {
+        let mut info = [0; 16];
+        info[0] = sig as u64;
+        Pending { info }
+    }
+
+    /// The signal.
+    pub fn number(&self) -> i32 {
+        self.info[0] as i32
+    }
+
+    /// Whether an instruction raised it; else somebody sent it.
+    pub fn is_raised(&self) -> bool {
+        self.info[1] as i32 > 0
+    }
+
+    /// Where, if it is a fault.
+    pub fn address(&self) -> u64 {
+        self.info[2]
+    }
 }
 
 /// Offsets that the assembly of [`crate::entry`] uses.
@@ -170,6 +196,8 @@ pub mod offset {
     pub const SAVE_RCX: usize = offset_of!(Thread, save_rcx);
     /// See [`Thread::target`].
     pub const TARGET: usize = offset_of!(Thread, target);
+    /// See [`Thread::pending_count`].
+    pub const PENDING: usize = offset_of!(Thread, pending_count);
     /// See [`Thread::resume_pc`].
     pub const RESUME_PC: usize = offset_of!(Thread, resume_pc);
 }

@@ -207,8 +207,11 @@ impl Engine {
             self.go_native(thread, pc);
         }
         if self.is_resident() {
-            signal::set_mask(thread.app_mask & !thread.blocked_faults);
-            return self.go_on(thread, pc);
+            let mask = thread.app_mask;
+            self.keep_mask(thread, mask);
+            let at = self.go_on(thread, pc);
+            self.release_mask(thread);
+            return at;
         }
         match self.enter_copy(thread, pc, &mut |_, _, _| {}) {
             Ok(at) => at,
@@ -289,7 +292,6 @@ impl Engine {
         match self.enter_copy(thread, pc, &mut link) {
             Ok(at) => {
                 thread.next_pc = pc;
-                self.deliver_pending(thread, pc);
                 at
             }
             Err(cause) => self.not_copied(thread, pc, cause),

@@ -127,17 +127,25 @@ impl Engine {
         0
     }
 
-    /// The program's sigprocmask(how, new, old, size): faults stay deliverable, whatever it asks for.
+    /// The program's sigprocmask(how, new, old, size): faults stay deliverable, whatever it asks for. All signals are
+    /// blocked when it begins; when it ends, the program's mask is in force.
     pub fn virtual_sigprocmask(
         &self,
         thread: &mut Thread,
         [how, new_at, old_at]: [u64; 3],
         size: u64,
     ) -> i64 {
+        let old = self.kept_mask(thread);
+        let result = self.change_mask(thread, [how, new_at, old_at], size, old);
+        self.release_held(thread);
+        self.release_mask(thread);
+        result
+    }
+
+    fn change_mask(&self, thread: &mut Thread, [how, new_at, old_at]: [u64; 3], size: u64, old: u64) -> i64 {
         if size != 8 {
             return EINVAL;
         }
-        let old = signal::current_mask() | thread.blocked_faults;
         if new_at != 0 {
             let mut raw = [0u8; 8];
             if !read_program(new_at, &mut raw) {
@@ -150,9 +158,7 @@ impl Engine {
                 2 => set,
                 _ => return EINVAL,
             };
-            thread.blocked_faults = new & ALWAYS_OURS;
-            signal::set_mask(new & !ALWAYS_OURS);
-            self.release_held(thread);
+            self.keep_mask(thread, new);
         }
         if old_at != 0 && !write_program(old_at, &old.to_le_bytes()) {
             return EFAULT;
