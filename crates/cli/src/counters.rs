@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use sonde_launch::{Counter, Totals};
 
-const NAMES: [(Counter, &str); 37] = [
+const NAMES: [(Counter, &str); 38] = [
     (Counter::Triggers, "triggers"),
     (Counter::Bursts, "bursts"),
     (Counter::EndedByChecks, "ended_by_checks"),
@@ -21,6 +21,7 @@ const NAMES: [(Counter, &str); 37] = [
     (Counter::SkippedBuffers, "skipped_buffers"),
     (Counter::SkippedThreads, "skipped_threads"),
     (Counter::SkippedSeccomp, "skipped_seccomp"),
+    (Counter::SkippedUnanswered, "skipped_unanswered"),
     (Counter::SkippedCode, "skipped_code"),
     (Counter::Superblocks, "superblocks"),
     (Counter::SuperblockInsns, "superblock_instructions"),

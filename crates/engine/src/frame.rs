@@ -1,9 +1,10 @@
 //! The signal frame with which a thread goes native: the kernel restores registers, mask, alternate stack and
 //! floating-point state from it at once.
 
-use crate::state::Engine;
+use crate::state::{Engine, engine};
 use crate::thread::{STATE_BYTES, Thread};
-use sonde_sys::signal::Context;
+use sonde_sys::process;
+use sonde_sys::signal::{self, Context};
 use sonde_wire::Counter;
 
 /// UC_FP_XSTATE: the frame holds extended state.
@@ -24,7 +25,44 @@ pub struct Template {
     pub size: u32,
 }
 
+/// Bytes of the instruction that raises the signal whose frame is looked at.
+const UD2_BYTES: u64 = 2;
+
+/// Sees a frame of the kernel's making.
+extern "C" fn on_lesson(_sig: i32, _info: *const signal::Info, uc: *mut Context) {
+    // SAFETY: the kernel gives a valid context.
+    let uc = unsafe { &mut *uc };
+    uc.regs.rip += UD2_BYTES;
+    let Some(engine) = engine() else { return };
+    let Some(thread) = engine.thread_of(process::gettid()) else { return };
+    if engine.keep_frame(thread, uc).is_ok() {
+        // SAFETY: `keep_frame` filled the state area; its description lies at byte 464.
+        let words = unsafe { *((thread.state_at + 464) as *const [u64; 6]) };
+        let (features, size) = (thread.state_features, words[2] as u32);
+        *engine.template.lock() = Some(Template { frame: thread.frame, features, words, size });
+    }
+}
+
 impl Engine {
+    /// Learns the shape of the kernel's signal frames from one. An illegal instruction raises it: to send a signal may be
+    /// forbidden where the program runs. All signals are blocked.
+    pub fn learn_frame(&self) {
+        let lesson = signal::Action {
+            handler: on_lesson as *const () as usize,
+            flags: signal::SA_SIGINFO | signal::SA_ONSTACK | signal::SA_RESTORER,
+            restorer: crate::entry::sonde_restorer as *const () as usize,
+            mask: !0,
+        };
+        // SAFETY: the handler is one, and its signal is raised here only.
+        let Ok(before) = (unsafe { signal::sigaction(signal::SIGILL, Some(&lesson)) }) else { return };
+        let mask = signal::set_mask(!signal::bit(signal::SIGILL));
+        // SAFETY: the handler goes on behind it, with all registers as they are.
+        unsafe { core::arch::asm!("ud2") };
+        signal::set_mask(mask);
+        // SAFETY: the program's own action.
+        let _ = unsafe { signal::sigaction(signal::SIGILL, Some(&before)) };
+    }
+
     /// Keeps what is needed of the signal frame to go native with one of the same shape.
     pub fn keep_frame(&self, thread: &mut Thread, uc: &Context) -> Result<(), Counter> {
         thread.frame = *uc;

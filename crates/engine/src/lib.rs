@@ -11,6 +11,7 @@
 
 extern crate alloc;
 
+mod ask;
 mod burst;
 pub mod cache;
 pub mod code_map;

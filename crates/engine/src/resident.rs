@@ -3,7 +3,7 @@
 use crate::entry;
 use crate::state::Engine;
 use crate::thread::Thread;
-use core::sync::atomic::Ordering::{AcqRel, Relaxed};
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use sonde_sys::process;
 use sonde_sys::signal;
 use sonde_wire::Counter;
@@ -78,41 +78,39 @@ impl Engine {
         }
     }
 
-    /// The program ends: lets the other threads hand over what they logged.
+    /// The program ends: lets the other threads hand over what they logged. Those that are in the engine or in system calls have done so; those in the
+    /// copy come to the engine at the next exit of the superblock that they are in, since no copy leads to another any more.
+    /// Not by a signal: the program may wait for it, or see it pending.
     pub fn call_in_others(&self, thread: &Thread) {
-        self.exiting.store(1, Relaxed);
         let (pid, me) = (self.pid.load(Relaxed), thread.tid.load(Relaxed));
-        let others = |f: &mut dyn FnMut(&Thread, i32)| {
+        let others = |f: &mut dyn FnMut(&Thread)| {
             self.pool.for_each(|other| {
                 // SAFETY: contexts are never unmapped; only atomic fields are touched.
                 let other = unsafe { &*other };
                 let tid = other.tid.load(Relaxed);
-                if tid != me && other.active.load(Relaxed) != 0 && process::thread_exists(pid, tid) {
-                    f(other, tid);
+                let inside = other.active.load(Relaxed) != 0 && other.inside.load(Acquire) != 0;
+                if tid != me && inside && process::thread_exists(pid, tid) {
+                    f(other);
                 }
             });
         };
-        others(&mut |other, tid| {
-            other.called.store(1, Relaxed);
-            process::send(pid, tid, self.control().config.signal);
+        let mut any = false;
+        others(&mut |other| {
+            other.called.store(1, Release);
+            any = true;
         });
-        // A thread that blocks the signal does not answer; the program's end must not wait for it for long.
+        if !any {
+            return;
+        }
+        self.translator.lock().cache.lead_out();
+        // A thread that does not get the processor does not answer; the program's end must not wait for it for long.
         for _ in 0..200 {
             let mut waiting = false;
-            others(&mut |other, _| waiting |= other.called.load(Relaxed) != 0);
+            others(&mut |other| waiting |= other.called.load(Acquire) != 0);
             if !waiting {
                 break;
             }
             process::yield_now();
         }
-    }
-
-    /// The program ends: publishes what this thread has logged in whole records.
-    pub fn hand_over(&self, thread: &mut Thread, uc: &signal::Context) {
-        if self.in_cache(uc.regs.rip) && thread.version == crate::cache::RECORDING {
-            thread.log = uc.regs.r8_15[7];
-        }
-        self.publish(thread);
-        thread.called.store(0, Relaxed);
     }
 }

@@ -41,10 +41,6 @@ pub struct Engine {
     pub cache: (u64, u64),
     /// The shape of signal frames.
     pub template: Spin<Option<Template>>,
-    /// Whether it is known: for handlers, which may have interrupted whoever holds its lock.
-    pub learned: AtomicU32,
-    /// Set when the program ends.
-    pub exiting: AtomicU32,
     /// How often the cache was emptied to make room.
     pub emptied: AtomicU32,
     /// Nobody wakes those who wait here: see [`crate::room`].
@@ -109,6 +105,7 @@ impl Engine {
         thread.stepping = 0;
         thread.pending_count.store(0, Ordering::Relaxed);
         thread.mask_kept.store(0, Ordering::Relaxed);
+        thread.called.store(0, Ordering::Relaxed);
         if thread.buffer >= 0 && self.control().buffers.get(thread.buffer as usize).is_none() {
             thread.buffer = -1;
         }
@@ -205,8 +202,6 @@ pub unsafe fn start(with: Start) -> Option<&'static Engine> {
         probe,
         cache: bounds,
         template: Spin::new(None),
-        exiting: AtomicU32::new(0),
-        learned: AtomicU32::new(0),
         emptied: AtomicU32::new(0),
         nap: AtomicU32::new(0),
         flush_wanted: AtomicU32::new(0),
@@ -231,22 +226,16 @@ pub unsafe fn start(with: Start) -> Option<&'static Engine> {
     let engine = engine()?;
     // SAFETY: the engine stands; Sonde chose a signal that the program does not use.
     let before = unsafe { crate::trigger::install(engine) }?;
-    learn_frame(engine);
-    if config.trigger == trigger::STOPS && !engine.is_resident() {
+    engine.learn_frame();
+    let unknown = engine.template.lock().is_none();
+    if unknown || config.trigger == trigger::STOPS && !engine.is_resident() {
         // SAFETY: the action that was there before.
         let _ = unsafe { sonde_sys::signal::sigaction(config.signal, Some(&before)) };
     }
+    if unknown {
+        // No thread could ever go native again.
+        return None;
+    }
     control.ready.store(1, Ordering::Release);
     Some(engine)
-}
-
-/// Sends this thread the trigger signal once, so that its handler sees a frame of the kernel's making.
-fn learn_frame(engine: &Engine) {
-    let old = sonde_sys::signal::set_mask(!sonde_sys::signal::bit(engine.control().config.signal));
-    sonde_sys::process::send(
-        engine.pid.load(Ordering::Relaxed),
-        sonde_sys::process::gettid(),
-        engine.control().config.signal,
-    );
-    sonde_sys::signal::set_mask(old);
 }

@@ -126,8 +126,8 @@ impl Engine {
                     self.await_reader();
                 }
             }
-            number::SECCOMP => self.leave(thread, pc, Cause::Syscall),
-            number::PRCTL if args[0] == PR_SET_SECCOMP => self.leave(thread, pc, Cause::Syscall),
+            number::SECCOMP => self.leave_for_good(thread, pc),
+            number::PRCTL if args[0] == PR_SET_SECCOMP => self.leave_for_good(thread, pc),
             number::ARCH_PRCTL if args[0] == ARCH_SET_GS => self.leave(thread, pc, Cause::Syscall),
             number::ARCH_PRCTL if args[0] == ARCH_GET_GS => {
                 let written = crate::program_memory::write_program(args[1], &thread.old_gs.to_le_bytes());
@@ -138,6 +138,20 @@ impl Engine {
         }
         // SAFETY: the context holds the program's registers.
         unsafe { entry::sonde_syscall(thread) }
+    }
+
+    /// The thread restricts which system calls it may make: nothing of ours may make any in it from now on. Our handlers do,
+    /// so the program gets its own back where no other thread needs ours.
+    fn leave_for_good(&self, thread: &mut Thread, pc: u64) -> ! {
+        self.quiet_at(thread, pc);
+        if thread.has_timer != 0 {
+            sonde_sys::time::Timer::from_id(thread.timer).delete();
+            thread.has_timer = 0;
+        }
+        if self.active.load(Acquire) <= 1 {
+            self.restore_actions(true);
+        }
+        self.leave(thread, pc, Cause::Syscall)
     }
 
     /// Blocks all signals before the system call at `pc`; what came before is delivered first.

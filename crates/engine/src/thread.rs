@@ -113,7 +113,7 @@ pub struct Thread {
     pub syscall_pc: u64,
     /// Its number.
     pub syscall_nr: u64,
-    /// Set while the thread is asked to publish its log because the program ends.
+    /// Set while the thread is asked to come to the engine and publish its log, because the program ends.
     pub called: AtomicU32,
     /// Set while a child has not yet read its pc from here.
     pub child_waiting: AtomicU32,

@@ -2,14 +2,13 @@
 
 use crate::cache::{CHECKING, ExitInfo, RECORDING, Superblock};
 use crate::entry::{self, why};
-use crate::frame::Template;
 use crate::random;
 use crate::state::{Engine, engine};
 use crate::thread::Thread;
 use crate::translate::Translator;
 use core::sync::atomic::Ordering::{Relaxed, Release};
 use sonde_sys::process;
-use sonde_sys::signal::{self, Action, Context};
+use sonde_sys::signal::{self, Action, Context, SI_TIMER};
 use sonde_sys::time::{Timer, tsc};
 use sonde_wire::Counter;
 use sonde_wire::control::{policy, trigger};
@@ -32,7 +31,6 @@ const FAULTS: u64 = signal::bit(signal::SIGILL)
     | signal::bit(signal::SIGSEGV);
 
 const TRAP_FLAG: u64 = 0x100;
-const SI_TIMER: i32 = -2;
 
 /// Installs the handler of the trigger signal and returns the action that was there.
 ///
@@ -53,18 +51,14 @@ pub unsafe fn install(engine: &Engine) -> Option<Action> {
 extern "C" fn on_trigger(sig: i32, info: *mut signal::Info, uc: *mut Context) {
     let Some(engine) = engine() else { return };
     // SAFETY: the kernel gives a valid block.
-    let ours = unsafe { (*info).code } == SI_TIMER || engine.learned.load(Relaxed) == 0;
-    if engine.exiting.load(Relaxed) != 0 {
-        // SAFETY: the context is this thread's own; the kernel gives a valid frame.
-        if let Some(thread) = engine.pool.find(process::gettid()).map(|t| unsafe { &mut *t }) {
-            // SAFETY: as above.
-            engine.hand_over(thread, unsafe { &*uc });
-        }
-        return;
-    }
+    let ours = unsafe { (*info).code } == SI_TIMER;
     if engine.is_resident() && !ours {
         // The program sent it to itself.
         crate::deliver::on_signal(sig, info, uc);
+        return;
+    }
+    // SAFETY: the kernel gives a valid block.
+    if !engine.is_resident() && !engine.may_make_calls(unsafe { &*info }) {
         return;
     }
     engine.control().count(Counter::Triggers, 1);
@@ -76,17 +70,6 @@ extern "C" fn on_trigger(sig: i32, info: *mut signal::Info, uc: *mut Context) {
         return;
     };
     let armed = engine.arm(thread, tid);
-    if engine.learned.load(Relaxed) == 0 {
-        // The first signal is our own, to learn the shape of the kernel's frames.
-        if engine.keep_frame(thread, uc).is_ok() {
-            // SAFETY: `keep_frame` filled the state area; its description lies at byte 464.
-            let words = unsafe { *((thread.state_at + 464) as *const [u64; 6]) };
-            let (features, size) = (thread.state_features, words[2] as u32);
-            *engine.template.lock() = Some(Template { frame: thread.frame, features, words, size });
-            engine.learned.store(1, Relaxed);
-        }
-        return;
-    }
     if engine.is_resident() && thread.active.load(Relaxed) != 0 {
         engine.end_excursion(thread, uc);
         return;
@@ -260,6 +243,9 @@ pub unsafe fn entered(thread: *mut Thread, arg: u64, reason: u64) -> u64 {
     } else if reason != why::ARRIVE {
         thread.app_r15 = thread.copy_r15;
     }
+    // Whatever becomes of the thread, the reader finds what it has logged.
+    engine.publish(thread);
+    thread.called.store(0, Release);
     if matches!(reason, why::MISS | why::ARRIVE) && !engine.has_buffer(thread) {
         return engine.not_copied(thread, arg, Cause::Buffers);
     }

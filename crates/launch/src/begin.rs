@@ -55,7 +55,7 @@ pub fn clone_flags(pid: i32) -> Option<u64> {
 
 /// Whether a thread that stands still is where a probe can be placed and a burst begin: in user code, in no special
 /// state, and free to make system calls.
-pub fn can_be_placed_in(pid: i32, tid: i32, seccomp: u8) -> bool {
+pub fn can_be_placed_in(pid: i32, tid: i32, seccomp: u32) -> bool {
     let Ok(mut regs) = registers(tid) else { return false };
     if is_in_call(pid, tid, &regs) {
         restart(pid, tid, &mut regs);
@@ -113,7 +113,7 @@ pub struct Site<'a> {
     pub tid: i32,
     pub memory: &'a File,
     /// Seccomp state in which the probe's system calls are known to be allowed.
-    pub seccomp: u8,
+    pub seccomp: u32,
     pub control: &'a Control,
     /// Whether the thread made a page fault since it was asked to stop.
     pub faulted: bool,

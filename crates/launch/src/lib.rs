@@ -7,6 +7,7 @@
 //! Duties of the caller: call from a process that may have children, from one thread at a time. Non-goals: what is
 //! done with the stream.
 
+mod answers;
 mod begin;
 mod children;
 mod error;

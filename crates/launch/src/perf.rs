@@ -69,6 +69,11 @@ impl Event {
         if ok { Ok(Event { fd }) } else { Err(io::Error::last_os_error()) }
     }
 
+    /// The number of its descriptor, which its signals tell.
+    pub fn number(&self) -> i32 {
+        self.fd.as_raw_fd()
+    }
+
     /// Changes the period.
     pub fn set_period(&self, period_ns: u64) {
         // SAFETY: the argument is a pointer to the new period.

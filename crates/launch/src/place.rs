@@ -91,7 +91,8 @@ pub(crate) fn place_at(
     regs.rsp = stack;
     regs.orig_rax = u64::MAX;
     tracee.set_registers(&regs)?;
-    tracee.run_to_trap(&[signal])?;
+    // The probe raises one to learn what the kernel's frames look like.
+    tracee.run_to_trap(&[signal, libc::SIGILL])?;
     let result = tracee.registers()?.rax;
     let mut back = *entry;
     back.orig_rax = u64::MAX;

@@ -58,7 +58,7 @@ enum Inside {
 /// A process under our control.
 struct Process {
     inside: Inside,
-    seccomp: u8,
+    seccomp: u32,
     /// Mappings of ours in it: its own, or copies of those of the process that it was forked from.
     holdings: Holdings,
     /// Attempts to place a probe that failed.

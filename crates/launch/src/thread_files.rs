@@ -66,8 +66,8 @@ fn schedstat(file: &File, number: usize) -> Option<u64> {
 /// What decides whether a thread can be interrupted.
 #[derive(Clone, Copy, Default)]
 pub struct Status {
-    /// Mode of seccomp.
-    pub seccomp: u8,
+    /// Mode of seccomp (low byte), and how many filters are in force.
+    pub seccomp: u32,
     /// Signals for this thread that wait.
     pub pending: u64,
     /// Signals, for it or its process, that wait and are not blocked.
@@ -80,9 +80,11 @@ pub struct Status {
 pub fn status_of(pid: i32, tid: i32) -> Status {
     let Ok(text) = Beginning::of(&format!("/proc/{pid}/task/{tid}/status")) else { return Status::default() };
     let mask = |name: &str| text.field(name).and_then(|v| u64::from_str_radix(v, 16).ok()).unwrap_or(0);
+    let number = |name: &str| text.field(name).and_then(|v| v.parse::<u32>().ok()).unwrap_or(0);
     let pending = mask("SigPnd:");
     Status {
-        seccomp: text.field("Seccomp:").and_then(|v| v.parse().ok()).unwrap_or(0),
+        // A second filter does not change the mode; older kernels do not tell the number.
+        seccomp: number("Seccomp:") | number("Seccomp_filters:") << 8,
         pending,
         deliverable: (pending | mask("ShdPnd:")) & !mask("SigBlk:"),
         ignores_trap: mask("SigIgn:") & 1 << (libc::SIGTRAP - 1) != 0,
@@ -109,6 +111,39 @@ pub fn is_running(pid: i32, tid: i32) -> bool {
 /// Page faults of a thread so far.
 pub fn faults_of(pid: i32, tid: i32) -> Option<u64> {
     Beginning::of(&format!("/proc/{pid}/task/{tid}/stat")).ok()?.faults()
+}
+
+/// System calls that replace the mask of a thread for as long as it sleeps in them: rt_sigtimedwait, rt_sigsuspend, pselect6,
+/// ppoll, epoll_pwait, io_pgetevents, epoll_pwait2.
+const WITH_OTHER_MASK: [i64; 7] = [128, 130, 270, 271, 281, 333, 441];
+/// CPU time in which a thread has surely come out of any of them.
+const OUT_OF_IT_NS: u64 = 1_000_000;
+
+/// What was seen of a thread's mask. That is the mask it has only if the thread is not in a call that replaces it, and one that
+/// was woken in such a call looks like any other that runs. So it counts if the thread sleeps in another call, or has run for
+/// a while since the last look without having slept.
+pub struct MaskLook {
+    sleeps: u64,
+    cpu: u64,
+}
+
+impl MaskLook {
+    /// Looks, and says whether the thread blocks a signal, if that can be told.
+    pub fn at(pid: i32, tid: i32, signal: i32, last: Option<&MaskLook>) -> Option<(MaskLook, Option<bool>)> {
+        let file = |name: &str| Beginning::of(&format!("/proc/{pid}/task/{tid}/{name}")).ok();
+        let call = || file("syscall")?.lines().next()?.split(' ').next()?.parse::<i64>().ok();
+        let before = call();
+        let cpu = cpu_ns(&open_cpu(pid, tid).ok()?)?;
+        let status = file("status")?;
+        let sleeps = status.field("voluntary_ctxt_switches:")?.parse().ok()?;
+        let blocked = u64::from_str_radix(status.field("SigBlk:")?, 16).ok()?;
+        let asleep = before.is_some_and(|call| !WITH_OTHER_MASK.contains(&call)) && before == call();
+        let ran = last.is_some_and(|last| last.sleeps == sleeps && cpu >= last.cpu + OUT_OF_IT_NS);
+        let verdict = (asleep || ran).then_some(blocked >> (signal - 1) & 1 != 0);
+        // What it has run since the last look that counted adds up, until it sleeps.
+        let since = last.filter(|last| last.sleeps == sleeps && !ran).map_or(cpu, |last| last.cpu);
+        Some((MaskLook { sleeps, cpu: since }, verdict))
+    }
 }
 
 #[cfg(test)]

@@ -32,6 +32,11 @@ pub const SA_RESETHAND: u64 = 0x8000_0000;
 /// The restorer field is set.
 pub const SA_RESTORER: u64 = 0x0400_0000;
 
+/// Cause: a timer expired.
+pub const SI_TIMER: i32 = -2;
+/// Cause: somebody queued it with a value.
+pub const SI_QUEUE: i32 = -1;
+
 /// Default action.
 pub const SIG_DFL: usize = 0;
 /// Ignore.
@@ -182,4 +187,11 @@ pub struct Info {
     /// Faulting address, for faults.
     pub addr: u64,
     rest: [u64; 13],
+}
+
+impl Info {
+    /// The value that came with a timer or a queued signal; the descriptor (low half) for one that a file sends.
+    pub fn value(&self) -> u64 {
+        self.rest[0]
+    }
 }

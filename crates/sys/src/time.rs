@@ -37,6 +37,8 @@ impl Timer {
     pub fn for_thread(tid: i32, signal: i32) -> Result<Timer, Errno> {
         let mut event = [0u64; 8];
         const SIGEV_THREAD_ID: u64 = 4;
+        // The signal's value tells whose it is.
+        event[0] = tid as u32 as u64;
         event[1] = signal as u32 as u64 | SIGEV_THREAD_ID << 32;
         event[2] = tid as u32 as u64;
         let mut id = 0i32;

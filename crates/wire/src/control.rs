@@ -138,6 +138,8 @@ pub enum Counter {
     Rewatched,
     /// Bursts that ended because too much of their code had to be translated.
     EndedByCold,
+    /// Triggers after which Sonde did not say in time that the thread may make system calls.
+    SkippedUnanswered,
 }
 
 /// Number of counters reserved.
@@ -213,6 +215,8 @@ pub struct Control {
     pub unwatched_generation: AtomicU64,
     /// The hash function of the table of loads that are not wanted.
     pub unwatched_function: AtomicU32,
+    /// Questions of interrupted threads ([`crate::asks`]); 0 where there is none.
+    pub asks: [AtomicU64; crate::asks::PLACES],
     /// Buffer states.
     pub buffers: [Buffer; MAX_BUFFERS],
 }

@@ -8,6 +8,7 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
+pub mod asks;
 pub mod checks;
 pub mod control;
 pub mod descriptor;

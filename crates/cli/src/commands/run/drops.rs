@@ -17,7 +17,7 @@ const fn named(counter: Counter, key: &'static str, words: &'static str) -> Name
 }
 
 /// Why triggers began no burst.
-const SKIPPED: [Named; 6] = [
+const SKIPPED: [Named; 7] = [
     named(
         Counter::SkippedCode,
         "skipped_code",
@@ -25,6 +25,7 @@ const SKIPPED: [Named; 6] = [
     ),
     named(Counter::SkippedBuffers, "skipped_buffers", "triggers while no log buffer was free"),
     named(Counter::SkippedSeccomp, "skipped_seccomp", "triggers in threads under seccomp"),
+    named(Counter::SkippedUnanswered, "skipped_unanswered", "triggers to which Sonde came too late"),
     named(Counter::SkippedGs, "skipped_gs", "triggers in threads that use the gs register themselves"),
     named(
         Counter::SkippedState,
