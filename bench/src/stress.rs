@@ -18,6 +18,11 @@ use sonde_harness::{compile, manifest, sessions};
 use crate::common::Places;
 use crate::workloads;
 
+/// The hostile program that asks how often it is to get signals.
+const STORM: &str = "storm";
+/// The longest time between two of them, in microseconds.
+const SLOWEST: u64 = 10_000;
+
 /// Which programs to stress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Over {
@@ -50,6 +55,12 @@ pub struct Stress {
     /// Only modes with this in their name (bursts, always, counter, stops, perf, timer, blocks, addresses, values)
     #[arg(long, default_value = "")]
     mode: String,
+    /// One run in so many is of the program that gets signals at a random rate; 0 for none besides its turn
+    #[arg(long, default_value_t = 4)]
+    storms: u64,
+    /// The shortest time between two signals there, in microseconds
+    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u64).range(1..10_000))]
+    fastest: u64,
     /// Size of the workloads' inputs; 1 is about a second of work
     #[arg(long, default_value_t = 0.05)]
     scale: f64,
@@ -86,7 +97,7 @@ impl Stress {
         let done = AtomicU64::new(0);
         let numbers: Vec<u64> = (0..self.runs).collect();
         let runs = sessions::in_parallel(self.jobs, &numbers, |number| {
-            let run = one(&sonde, &modes, &references, seed, *number);
+            let run = self.one(&sonde, &modes, &references, seed, *number);
             progress(done.fetch_add(1, Ordering::Relaxed) + 1, self.runs, &run);
             run
         });
@@ -123,17 +134,20 @@ impl Stress {
         }
         Ok(subjects)
     }
-}
 
-/// The run with a number depends only on the seed and the number, not on what ran before.
-fn one(sonde: &Sonde, modes: &[Mode], references: &[Reference], seed: u64, number: u64) -> Run {
-    let mut random = Random::named(seed, &number.to_string());
-    let reference = &references[random.below(references.len() as u64) as usize];
-    let hidden: Vec<Mode> =
-        modes.iter().copied().filter(|m| m.is_hidden_from(reference.subject.sees)).collect();
-    let mode = if hidden.is_empty() { random.pick(modes) } else { random.pick(&hidden) };
-    let options = settings::draw(mode, sonde, &mut random);
-    (mode, reference.subject.observed(&reference.native, sonde, mode, &options))
+    /// The run with a number depends only on the seed and the number, not on what ran before.
+    fn one(&self, sonde: &Sonde, modes: &[Mode], references: &[Reference], seed: u64, number: u64) -> Run {
+        let mut random = Random::named(seed, &number.to_string());
+        let any = &references[random.below(references.len() as u64) as usize];
+        let storm = references.iter().find(|r| r.subject.name == STORM);
+        let reference = storm.filter(|_| self.storms != 0 && random.once_in(self.storms)).unwrap_or(any);
+        let subject = &reference.subject;
+        let hidden: Vec<Mode> = modes.iter().copied().filter(|m| m.is_hidden_from(subject.sees)).collect();
+        let mode = if hidden.is_empty() { random.pick(modes) } else { random.pick(&hidden) };
+        let options = settings::draw(mode, sonde, &mut random);
+        let apart = random.log_uniform(self.fastest, SLOWEST);
+        (mode, subject.with_signals(apart).observed(&reference.native, sonde, mode, &options))
+    }
 }
 
 fn progress(done: u64, total: u64, run: &Run) {

@@ -101,6 +101,13 @@ impl Subject {
         subject
     }
 
+    /// The same program, told how many microseconds to let pass between two signals, which changes no output.
+    pub fn with_signals(&self, apart: u64) -> Self {
+        let mut subject = self.clone();
+        subject.job.environment.push(("SONDE_SIGNALS".into(), apart.to_string()));
+        subject
+    }
+
     /// Runs natively; the outcome is what every observed run is compared with.
     pub fn native(&self) -> Result<Outcome, Failure> {
         let outcome =
