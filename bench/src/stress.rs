@@ -19,7 +19,7 @@ use crate::common::Places;
 use crate::workloads;
 
 /// The hostile program that asks how often it is to get signals.
-const STORM: &str = "storm";
+const STORM: &str = "random_signals";
 /// The longest time between two of them, in microseconds.
 const SLOWEST: u64 = 10_000;
 
