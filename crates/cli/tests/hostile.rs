@@ -10,6 +10,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use sonde_harness::manifest::{self, Program};
 use sonde_harness::process::{self, Ending, Job};
 use sonde_harness::random::Random;
+use sonde_harness::settings::Mode;
 use sonde_harness::support::Sonde;
 use sonde_harness::trial::{self, Failure, Subject};
 use sonde_harness::{compile, sessions, settings};
@@ -181,6 +182,23 @@ fn memory_of_the_probe_is_bounded_in_a_huge_program() {
             observed <= native + bound + 4.0,
             "--probe-memory {option}: {observed:.0} MiB, natively {native:.0} MiB"
         );
+    }
+}
+
+/// In the other tests the debugger of `every_step` takes some instructions at random; here it has steps for about all that lie
+/// on the engine's ways in and out.
+const STEPS_IN_PERCENT: u32 = 2_000;
+
+#[test]
+fn signals_at_every_instruction_change_nothing() {
+    let subject = subject("every_step").with_work(STEPS_IN_PERCENT);
+    let native = subject.native().unwrap_or_else(|failure| panic!("{failure}"));
+    for mode in modes().into_iter().filter(|mode| matches!(mode, Mode::Always("blocks") | Mode::Counter)) {
+        let policy = if mode == Mode::Counter { "counter" } else { "always" };
+        let options = ["--policy", policy, "--no-ranges"].map(String::from);
+        if let Err(failure) = subject.observed(&native, sonde(), mode, &options) {
+            panic!("{failure}");
+        }
     }
 }
 
