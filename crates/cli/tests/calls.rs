@@ -7,6 +7,7 @@ use std::process::Command;
 
 use sonde_calls::{CallProfile, CallsReader, Limits, ROOT};
 use sonde_event::trace::{TraceReader, replay};
+use sonde_harness::leftovers::Folder;
 
 /// Where the program's functions lay, and what was seen of them.
 fn recorded(policy: &[&str], more: u32, weight: Option<u64>) -> (HashMap<String, u64>, CallProfile) {
@@ -21,7 +22,7 @@ fn recorded_of(
     more: u32,
     weight: Option<u64>,
 ) -> (HashMap<String, u64>, CallProfile) {
-    let folder = tempfile::tempdir().expect("a temporary folder");
+    let folder = Folder::new().expect("a temporary folder");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(source);
     let (program, trace) = (folder.path().join("calls"), folder.path().join("trace"));
     let built = Command::new(compiler)

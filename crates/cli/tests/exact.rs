@@ -4,6 +4,8 @@
 use std::path::Path;
 use std::process::Command;
 
+use sonde_harness::leftovers::Folder;
+
 const COUNT: u64 = 5000;
 
 /// What one line of the dump says of a reference: store?, address, size, value.
@@ -85,7 +87,7 @@ fn expected(data: u64, stack: u64) -> Vec<Reference> {
 
 #[test]
 fn every_address_and_value_of_a_known_program_is_recorded() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
+    let folder = Folder::new().expect("a temporary folder");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/known.c");
     let (program, trace) = (folder.path().join("known"), folder.path().join("trace"));
     let built = Command::new("cc").arg("-O1").arg("-o").arg(&program).arg(source).status();

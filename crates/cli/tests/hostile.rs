@@ -1,11 +1,12 @@
 //! Every hostile program, natively and under every mode of `sonde run` that exists, with random settings: outputs and
-//! exit status must be the same bytes. `SONDE_SEED` repeats a run, `SONDE_ONLY=name` selects programs, `SONDE_MODES=name`
-//! modes, `SONDE_WORK` (percent) makes them work longer.
+//! exit status must be the same bytes, in every run: one that differs is a failure, also when it does not differ again.
+//! `SONDE_SEED` draws other settings, `SONDE_ONLY=name` selects programs, `SONDE_MODES=name` modes, `SONDE_WORK` (percent)
+//! makes them work longer.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use sonde_harness::manifest::{self, Program};
 use sonde_harness::process::{self, Ending, Job};
@@ -47,16 +48,16 @@ fn subject(name: &str) -> Subject {
     Subject::hostile(program, folder, LIMIT).expect("the program can be run")
 }
 
+/// The same settings in every run of the tests; `sonde-bench stress` draws new ones.
+const SEED: u64 = 1;
+
 fn seed() -> u64 {
-    let now = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
-    std::env::var("SONDE_SEED").map_or_else(|_| now(), |s| s.parse().expect("SONDE_SEED is a number"))
+    std::env::var("SONDE_SEED").map_or(SEED, |s| s.parse().expect("SONDE_SEED is a number"))
 }
 
 /// What the modes of one subject came to.
 #[derive(Default)]
 struct Tally {
-    /// Runs that differed and did not differ when repeated with the same settings.
-    once: Vec<Failure>,
     failures: Vec<Failure>,
     burst_runs: usize,
     burst_runs_with_records: usize,
@@ -64,8 +65,8 @@ struct Tally {
     times: Vec<(Duration, String)>,
 }
 
-/// Most runs, of some hundreds, that may differ once: more would be a fault of the engine rather than a busy machine.
-const MOST_ONCE: usize = 4;
+/// How often a run that failed is repeated.
+const AGAIN: usize = 2;
 
 /// Modes that record everything get less work: the consumer, not optimized in tests, is what takes the time there.
 const EXHAUSTIVE_WORK: u32 = 15;
@@ -98,11 +99,12 @@ fn observe(subject: &Subject, modes: Vec<settings::Mode>, seed: u64, tally: &mut
         tally.burst_runs += usize::from(!mode.records_always());
         tally.burst_runs_with_records +=
             usize::from(!mode.records_always() && matches!(observed, Ok(Some(1..))));
-        if let Err(failure) = observed {
-            // Settings and moments are random and machines are busy: what cannot be repeated at all is told apart from
-            // what can, but not forgotten.
-            let again = (0..2).any(|_| subject.observed(&native, sonde(), mode, &options).is_ok());
-            if again { tally.once.push(failure) } else { tally.failures.push(failure) }
+        if let Err(mut failure) = observed {
+            // For who looks for the cause: moments are random, so that many a fault shows only now and then.
+            let again =
+                (0..AGAIN).filter(|_| subject.observed(&native, sonde(), mode, &options).is_err()).count();
+            failure.what.push_str(&format!("\n(the same settings failed in {again} of {AGAIN} more runs)"));
+            tally.failures.push(failure);
         }
     }
 }
@@ -124,11 +126,6 @@ fn every_program_is_the_same_in_every_mode() {
     say(&format!("{recorded} of {runs} runs in bursts recorded something"));
     say(&slowest(&tallies));
     let report: Vec<String> = tallies.iter().flat_map(|t| &t.failures).map(Failure::to_string).collect();
-    let once: Vec<String> = tallies.iter().flat_map(|t| &t.once).map(Failure::to_string).collect();
-    if !once.is_empty() {
-        say(&format!("{} runs differed once and not again:\n{}", once.len(), once.join("\n")));
-    }
-    assert!(once.len() <= MOST_ONCE, "{} runs differed once, SONDE_SEED={seed}", once.len());
     assert!(report.is_empty(), "{} failures, SONDE_SEED={seed}\n{}", report.len(), report.join("\n"));
     assert!(
         recorded * 2 >= runs || !only.is_empty(),

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use sonde_harness::leftovers::Folder;
 use sonde_place::{Kind as RegionKind, Place};
 use sonde_profile::Profile;
 use sonde_rap::Snapshot;
@@ -12,14 +13,14 @@ const ROUNDS: u64 = 200_000;
 const LINES: u64 = 262_144;
 
 struct Run {
-    _folder: tempfile::TempDir,
+    _folder: Folder,
     program: PathBuf,
     profile: Profile,
 }
 
 impl Run {
     fn new() -> Run {
-        let folder = tempfile::tempdir().expect("a temporary folder");
+        let folder = Folder::new().expect("a temporary folder");
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/known_ranges.c");
         let (program, file) = (folder.path().join("known"), folder.path().join("known.sonde"));
         let built =

@@ -9,6 +9,7 @@ use std::process::{Output, Stdio};
 use std::time::Duration;
 
 use sonde::Bench;
+use sonde_harness::start::{Signal, send};
 use sonde_harness::trial::Subject;
 use sonde_harness::{compile, manifest};
 
@@ -215,8 +216,7 @@ fn a_signal_that_was_inherited_as_ignored_reaches_a_handler() {
     while !line.ends_with("ready\n") {
         assert!(out.read_line(&mut line).unwrap() > 0, "{line}");
     }
-    // SAFETY of the test: the child was not waited for, so that its number is its own.
-    std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    send(Signal::SIGINT, &child).unwrap();
     out.read_to_string(&mut line).unwrap();
     assert!(child.wait().unwrap().success());
     assert_eq!(line, "ignored 1\nready\ngot 2\n");

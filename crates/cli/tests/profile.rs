@@ -3,15 +3,16 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use sonde_harness::leftovers::Folder;
 use sonde_profile::{MergeOptions, Profile};
 use sonde_rap::Snapshot;
 use sonde_summary::{Kind, Trees};
 
-struct Bench(tempfile::TempDir);
+struct Bench(Folder);
 
 impl Bench {
     fn new() -> Bench {
-        Bench(tempfile::tempdir().expect("a temporary folder"))
+        Bench(Folder::new().expect("a temporary folder"))
     }
 
     fn path(&self, name: &str) -> PathBuf {

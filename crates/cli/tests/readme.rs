@@ -5,6 +5,9 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use sonde_harness::leftovers::Folder;
+use sonde_harness::start::with_default_signals;
+
 /// One command and the output that the README shows for it.
 #[derive(Debug)]
 struct Example {
@@ -43,12 +46,9 @@ fn pieces(readme: &str) -> Vec<Piece> {
 fn run(command: &str, folder: &Path) -> String {
     let built = Path::new(env!("CARGO_BIN_EXE_sonde")).parent().unwrap();
     let path = format!("{}:{}", built.display(), std::env::var("PATH").unwrap());
-    let output = Command::new("bash")
-        .args(["-c", &format!("exec 2>&1; {command}")])
-        .current_dir(folder)
-        .env("PATH", path)
-        .output()
-        .unwrap();
+    let mut bash = Command::new("bash");
+    bash.args(["-c", &format!("exec 2>&1; {command}")]).current_dir(folder).env("PATH", path);
+    let output = with_default_signals(&mut bash).output().unwrap();
     String::from_utf8(output.stdout).unwrap()
 }
 
@@ -56,7 +56,7 @@ fn run(command: &str, folder: &Path) -> String {
 fn readme_examples_show_what_really_comes_out() {
     let readme = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../README.md");
     let text = std::fs::read_to_string(&readme).unwrap();
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new().unwrap();
     let (mut real, mut examples) = (String::new(), 0);
     for piece in pieces(&text) {
         match piece {
@@ -80,7 +80,7 @@ fn readme_examples_show_what_really_comes_out() {
 #[test]
 fn the_tour_can_be_followed() {
     let source = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../examples/tour/walk.c");
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new().unwrap();
     let build = format!("gcc -O2 -g -fno-inline -o walk {}", source.display());
     assert_eq!(run(&build, folder.path()), "");
     let ran = run("sonde run -o walk.sonde ./walk", folder.path());

@@ -8,6 +8,8 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use sonde::{Bench, perf_is_allowed};
+use sonde_harness::leftovers::end_all_in;
+use sonde_harness::start::{Signal, send};
 
 /// A program with one hot function and one hot array, and debug information.
 const HOT: &str = r#"
@@ -71,8 +73,8 @@ fn death_by_a_signal_is_passed_on() {
 fn signals_sent_to_sonde_reach_the_program() {
     let bench = Bench::new();
     let program = "trap 'echo caught; exit 3' TERM; echo ready; while :; do sleep 0.05; done";
-    for signal in ["TERM", "INT", "USR1"] {
-        let program = program.replace("TERM", signal);
+    for signal in [Signal::SIGTERM, Signal::SIGINT, Signal::SIGUSR1] {
+        let program = program.replace("TERM", signal.as_str().trim_start_matches("SIG"));
         let mut child = bench
             .command(env!("CARGO_BIN_EXE_sonde"), &["run", "--quiet", "--", "sh", "-c", &program])
             .stdout(Stdio::piped())
@@ -81,8 +83,7 @@ fn signals_sent_to_sonde_reach_the_program() {
         let mut out = child.stdout.take().unwrap();
         let mut ready = [0; 6];
         out.read_exact(&mut ready).unwrap();
-        let kill = bench.native(&["kill", &format!("-{signal}"), &child.id().to_string()]);
-        assert_eq!(kill.status, Some(0));
+        send(signal, &child).unwrap();
         let mut rest = String::new();
         out.read_to_string(&mut rest).unwrap();
         assert_eq!((rest.trim(), child.wait().unwrap().code()), ("caught", Some(3)), "{signal}");
@@ -109,17 +110,20 @@ fn sonde_stops_and_goes_on_with_the_program() {
         assert!(Instant::now() < deadline, "sonde did not stop with the program");
         std::thread::sleep(Duration::from_millis(5));
     }
-    bench.native(&["kill", "-CONT", &child.id().to_string()]).good();
-    let pid = child.id().to_string();
+    send(Signal::SIGCONT, &child).unwrap();
+    let folder = bench.path("");
+    let (done, ended) = std::sync::mpsc::channel();
     // If it hangs, end it rather than the test run: the assertion below then fails.
-    let guard = std::thread::spawn(move || {
-        std::thread::sleep(Duration::from_secs(60));
-        let _ = std::process::Command::new("pkill").args(["-KILL", "-P", &pid]).status();
+    let guard = std::thread::spawn(move || match ended.recv_timeout(Duration::from_secs(60)) {
+        Ok(()) => 0,
+        Err(_) => end_all_in(&folder),
     });
     let mut text = String::new();
     child.stdout.take().unwrap().read_to_string(&mut text).unwrap();
-    assert_eq!((text.trim(), child.wait().unwrap().code()), ("went on", Some(0)));
-    drop(guard);
+    let status = child.wait().unwrap();
+    let _ = done.send(());
+    assert_eq!(guard.join().unwrap(), 0, "sonde or the program did not go on");
+    assert_eq!((text.trim(), status.code()), ("went on", Some(0)));
 }
 
 #[test]

@@ -191,7 +191,13 @@ fn handlers_have_no_more_than_their_share() {
     let bench = Bench::new();
     let program = bench.compile("alarm", ALARM, &["-O1", "-g"]);
     let (_, report) = bench.report(&["--period", "2ms", "--hot", "1%"], &[program.to_str().unwrap()]);
-    assert!(report["bursts"].as_u64() > Some(50), "{report}");
+    let n = report["bursts"].as_f64().unwrap();
+    // Two seconds of CPU time at 2 ms; a busy machine or a dear burst makes it fewer.
+    assert!(n > 200.0, "{report}");
+    // The handler takes some nanoseconds of each millisecond, and up to one burst in a hundred began in it on a machine with
+    // four times as many threads as processors. Four more of the bursts are chance; none weighs more than twice its part.
+    // With threads stopped where they take signals it was 6 to 15 %.
+    let chance = 0.01 + 2.0 * 4.0 / n;
     let (work, handler) = (share(&report, "spin"), share(&report, "handler"));
-    assert!(work > 0.95 && handler < 0.04, "{work} {handler}: {report}");
+    assert!(work > 0.99 - chance && handler < chance, "{work} {handler}: {report}");
 }

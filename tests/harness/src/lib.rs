@@ -8,16 +8,19 @@
 //! let programs = sonde_harness::manifest::programs().unwrap();
 //! assert!(programs.iter().any(|p| p.name == "fault_pc"));
 //! ```
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 pub mod compile;
 pub mod early_end;
 pub mod huge;
+pub mod leftovers;
 pub mod manifest;
 pub mod process;
 pub mod random;
 pub mod sessions;
 pub mod settings;
+#[allow(unsafe_code, reason = "a child's signals are set between fork and exec")]
+pub mod start;
 pub mod support;
 pub mod trial;
 pub mod verdict;

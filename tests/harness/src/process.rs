@@ -14,6 +14,9 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
+use crate::leftovers::Folder;
+use crate::start::with_default_signals;
+
 /// How a program ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
@@ -79,9 +82,9 @@ const ENVIRONMENT: [(&str, &str); 4] = [
     ("TMPDIR", "/tmp"),
 ];
 
-/// Runs the job in a scratch folder that is removed afterwards. An error means that it could not be started, not that the program failed.
+/// Runs the job in a scratch folder that is removed afterwards, with every process that is still in it. An error means that it could not be started, not that the program failed.
 pub fn run(job: &Job) -> io::Result<Outcome> {
-    let files = tempfile::tempdir()?;
+    let files = Folder::new()?;
     let scratch = files.path().join("run");
     fs::create_dir(&scratch)?;
     let (out, err, input) = (files.path().join("out"), files.path().join("err"), files.path().join("in"));
@@ -100,11 +103,12 @@ pub fn run(job: &Job) -> io::Result<Outcome> {
     Ok(Outcome { ending, stdout: read(&out)?, stderr: read(&err)?, result, summary })
 }
 
-/// The command with its environment and a process group of its own, not started.
+/// The command with its environment, default signals and a process group of its own, not started.
 pub fn command(job: &Job) -> Command {
     let mut command = Command::new(&job.command[0]);
     command.args(&job.command[1..]).env_clear().envs(ENVIRONMENT).envs(job.environment.iter().cloned());
     command.stdin(Stdio::null()).process_group(0);
+    with_default_signals(&mut command);
     command
 }
 

@@ -5,9 +5,12 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-/// A folder for one test, with text to work on.
+use sonde_harness::leftovers::Folder;
+use sonde_harness::start::with_default_signals;
+
+/// A folder for one test, with text to work on. No process that was started in it outlives it.
 pub struct Bench {
-    folder: tempfile::TempDir,
+    folder: Folder,
 }
 
 /// What a run left behind.
@@ -41,7 +44,7 @@ impl Done {
 
 impl Bench {
     pub fn new() -> Bench {
-        let bench = Bench { folder: tempfile::tempdir().unwrap() };
+        let bench = Bench { folder: Folder::new().unwrap() };
         // Recording everything of a run over all lines would take too long without optimization.
         for (name, count) in [("lines", 60_000u32), ("few", 4_000)] {
             let lines: String = (0..count).map(|i| format!("{}\n", i.wrapping_mul(2_654_435_761))).collect();
@@ -54,10 +57,11 @@ impl Bench {
         self.folder.path().join(name)
     }
 
-    /// A command in this folder.
+    /// A command in this folder, with default signals whoever runs the tests.
     pub fn command(&self, program: impl AsRef<std::ffi::OsStr>, args: &[&str]) -> Command {
         let mut command = Command::new(program);
         command.args(args).current_dir(self.folder.path()).stdin(Stdio::null());
+        with_default_signals(&mut command);
         command
     }
 
