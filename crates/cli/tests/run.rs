@@ -11,7 +11,8 @@ use sonde::{Bench, perf_is_allowed};
 use sonde_harness::leftovers::end_all_in;
 use sonde_harness::start::{Signal, send};
 
-/// A program with one hot function and one hot array, and debug information.
+/// A program with one hot function and one hot array, and debug information. By default it takes some tenths of a second, also on
+/// a fast machine: a timer counts in ticks, so that shorter runs have hardly a burst.
 const HOT: &str = r#"
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +26,7 @@ __attribute__((noinline)) unsigned spin_the_table(unsigned rounds) {
     return sum;
 }
 int main(int argc, char **argv) {
-    unsigned rounds = argc > 1 ? strtoul(argv[1], 0, 10) : 100000000;
+    unsigned rounds = argc > 1 ? strtoul(argv[1], 0, 10) : 1000000000;
     printf("%u\n", spin_the_table(rounds));
     return 0;
 }
@@ -149,7 +150,7 @@ fn the_program_inherits_what_sonde_inherited() {
 fn the_report_names_hot_code_and_data() {
     let bench = Bench::new();
     let program = bench.compile("hot", HOT, &["-O1", "-g"]);
-    let (done, report) = bench.report(&["--period", "2ms"], &[program.to_str().unwrap(), "100000000"]);
+    let (done, report) = bench.report(&["--period", "2ms"], &[program.to_str().unwrap(), "500000000"]);
     assert_eq!(done.status, Some(0));
     assert_eq!(done.err, "");
     let bursts = report["bursts"].as_u64().unwrap();
