@@ -3,6 +3,9 @@
 //! Each line has a place and the time of its last use. Where a line lies is guessed from where it was found last, and the
 //! guess is checked: a hit is a comparison and a store. Rejected: sets in the order of their use, which mispredicts for
 //! every other reference how far a line has to move; comparing all ways of a set each time.
+//!
+//! A level can be [forgotten](Recent::forget). What it holds then is not known until so many lines of a set were used that
+//! they fill it: a line that is not among those is surely not there.
 
 use crate::config::Geometry;
 
@@ -46,12 +49,27 @@ fn look<'a>(set: impl IntoIterator<Item = &'a Held>, line: u64) -> (Option<u64>,
     ((found != u64::MAX).then_some(found), oldest)
 }
 
+/// What became of a use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Use {
+    /// The line was there.
+    Hit,
+    /// It had to be brought in.
+    Miss,
+    /// Nobody knows: it was not used since all was forgotten, and its set has room for lines of before.
+    Unknown,
+}
+
 /// The lines that a level holds.
 pub struct Recent {
     /// Sets one after another.
     held: Vec<Held>,
     /// By the low bits of a line: the way of its set that may hold it. A byte each: they are looked at all over the table.
     guesses: Vec<u8>,
+    /// Places that hold a line, in the order in which they got their first one.
+    filled: Vec<u32>,
+    /// Whether a place without a line may hold one of before.
+    forgotten: bool,
     ways: usize,
     mask: u64,
     shift: u32,
@@ -65,6 +83,8 @@ impl Recent {
         Recent {
             held: (0..lines).map(|place| Held::new(EMPTY, 0, (place % ways) as u64)).collect(),
             guesses: vec![0; guesses(geometry)],
+            filled: Vec::with_capacity(lines),
+            forgotten: false,
             ways,
             mask: geometry.sets() - 1,
             shift: geometry.line.trailing_zeros(),
@@ -89,10 +109,33 @@ impl Recent {
         (line & self.mask) as usize * self.ways
     }
 
-    /// Uses a line, later than all before; false if it had to be brought in.
+    /// Uses a line, later than all before.
     #[inline]
-    pub fn touch(&mut self, line: u64, now: u64) -> bool {
-        self.hit(line, now) || self.search(line, now)
+    pub fn touch(&mut self, line: u64, now: u64) -> Use {
+        if self.hit(line, now) { Use::Hit } else { self.search(line, now) }
+    }
+
+    /// Something unknown happened to every line: all that is known is what is used from now on.
+    pub fn forget(&mut self) {
+        self.forgotten = true;
+        let ways = self.ways;
+        for place in self.filled.drain(..) {
+            let place = place as usize;
+            self.held[place] = Held::new(EMPTY, 0, (place % ways) as u64);
+        }
+    }
+
+    /// When a line was used last, if it is held; and when the oldest of its set was, if lines that were used fill the set.
+    pub fn times(&self, line: u64) -> (Option<u64>, Option<u64>) {
+        let start = self.start(line);
+        let (found, oldest) = look(&self.held[start..start + self.ways], line);
+        let oldest = oldest >> WAY_BITS;
+        (found.map(|used| used >> WAY_BITS), (oldest > 0).then_some(oldest))
+    }
+
+    /// The number of the set of a line, and how many there are.
+    pub fn set(&self, line: u64) -> (usize, usize) {
+        ((line & self.mask) as usize, self.mask as usize + 1)
     }
 
     /// Uses a line if it is where it is guessed to be. The time is told and not kept here: loops have it in a register.
@@ -112,7 +155,7 @@ impl Recent {
 
     /// Uses a line that is not where it was guessed to be.
     #[inline(never)]
-    pub fn search(&mut self, line: u64, now: u64) -> bool {
+    pub fn search(&mut self, line: u64, now: u64) -> Use {
         let start = self.start(line);
         let set = &mut self.held[start..start + self.ways];
         // Numbers of ways that are known beforehand take half the time.
@@ -125,17 +168,24 @@ impl Recent {
         set[way as usize] = Held::new(line, now, way);
         let last = self.guesses.len() - 1;
         self.guesses[line as usize & last] = way as u8;
-        found.is_some()
+        let has_room = oldest >> WAY_BITS == 0;
+        if found.is_some() {
+            return Use::Hit;
+        }
+        if has_room {
+            self.filled.push((start + way as usize) as u32);
+        }
+        if has_room && self.forgotten { Use::Unknown } else { Use::Miss }
     }
 
     /// Bytes that such a level uses.
     pub fn bytes(geometry: Geometry) -> usize {
-        lines(geometry) as usize * 16 + guesses(geometry)
+        lines(geometry) as usize * (16 + 4) + guesses(geometry)
     }
 
     /// Bytes used.
     pub fn memory_bytes(&self) -> usize {
-        self.held.len() * 16 + self.guesses.len()
+        self.held.len() * 16 + self.filled.capacity() * 4 + self.guesses.len()
     }
 }
 

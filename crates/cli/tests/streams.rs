@@ -115,3 +115,49 @@ fn sampled_profiles_are_compared_with_the_full_one() {
     let of = |check, instr| rows.iter().find(|r| r.setting == Setting { check, instr }).unwrap().overlap;
     assert!(of(1000, 50) > of(20, 1), "{} {}", of(1000, 50), of(20, 1));
 }
+
+const LISTS: &str = include_str!("programs/lists.c");
+
+/// The report of a walk over a list: what the cache model counted, and what is said of hot data streams.
+fn walked(bench: &Bench, list: [&str; 2], policy: &[&str]) -> serde_json::Value {
+    let program = bench.compile("lists", LISTS, &["-O1", "-g"]);
+    let what = ["run", "--quiet", "--what", "loads,dl1-miss-values,dl2-miss-values,streams", "-o", "p"];
+    let command = [program.to_str().unwrap(), list[0], list[1]];
+    bench.sonde(&[&what[..], policy, &["--"], &command].concat()).good();
+    let report = bench.sonde(&["report", "--json", "p"]).good();
+    serde_json::from_slice(&report.out).unwrap()
+}
+
+fn advice(report: &serde_json::Value) -> Vec<&str> {
+    let streams = report["streams"]["streams"].as_array().unwrap();
+    streams.iter().map(|stream| stream["advice"].as_str().unwrap()).collect()
+}
+
+/// A list that stays in the nearest cache is never said to miss, and there is no advice for it.
+#[test]
+fn bursts_of_a_small_list_miss_nothing_that_is_known() {
+    let bench = Bench::new();
+    // 31 KiB: natively it is loaded once and stays.
+    let report = walked(&bench, ["496", "ordered"], &["--period", "5ms"]);
+    let cache = &report["cache"];
+    let share = |name: &str| cache[name].as_f64().unwrap();
+    assert!(share("first_level_misses") < 0.005 && share("second_level_misses") < 0.005, "{cache}");
+    // The first round of each burst is what nobody knows.
+    assert!(share("first_level_misses_at_most") > share("first_level_misses"), "{cache}");
+    assert!(!advice(&report).iter().any(|advice| advice.contains("hides the misses")), "{report}");
+}
+
+/// A list that fits no cache is never said to fit, however little of it repeats in bursts.
+#[test]
+fn bursts_of_a_large_shuffled_list_are_not_said_to_fit() {
+    let bench = Bench::new();
+    let report = walked(&bench, ["500000", "shuffled"], &["--period", "5ms"]);
+    let cache = &report["cache"];
+    // All but the stack misses both levels: one load of two is of a node's second word.
+    let most = cache["second_level_misses_at_most"].as_f64().unwrap();
+    assert!(most > 0.4, "{cache}");
+    let of_the_list = advice(&report).into_iter().filter(|advice| !advice.contains("on the stack"));
+    for advice in of_the_list {
+        assert!(!advice.contains("has room for"), "{advice}: {report}");
+    }
+}

@@ -278,10 +278,14 @@ fn cache(cache: &wire::Cache) -> Result<CacheCounts, ProfileError> {
         statistics: sonde_cache::Statistics {
             loads: cache.loads,
             first_load_misses: first.load_misses,
+            first_load_unknown: first.load_unknown,
             second_load_misses: second.load_misses,
+            second_load_unknown: second.load_unknown,
             stores: cache.stores,
             first_store_misses: first.store_misses,
+            first_store_unknown: first.store_unknown,
             second_store_misses: second.store_misses,
+            second_store_unknown: second.store_unknown,
             first_touches: cache.first_touches,
         },
     })

@@ -133,16 +133,29 @@ fn counts(counts: &Counts) -> wire::Counts {
 
 fn cache(cache: &CacheCounts) -> wire::Cache {
     let counted = &cache.statistics;
-    let level = |geometry: sonde_cache::Geometry, load_misses, store_misses| wire::CacheLevel {
+    let level = |geometry: sonde_cache::Geometry| wire::CacheLevel {
         bytes: geometry.size,
         ways: geometry.ways,
         line_bytes: geometry.line,
-        load_misses,
-        store_misses,
+        ..wire::CacheLevel::default()
+    };
+    let first = wire::CacheLevel {
+        load_misses: counted.first_load_misses,
+        load_unknown: counted.first_load_unknown,
+        store_misses: counted.first_store_misses,
+        store_unknown: counted.first_store_unknown,
+        ..level(cache.config.first())
+    };
+    let second = wire::CacheLevel {
+        load_misses: counted.second_load_misses,
+        load_unknown: counted.second_load_unknown,
+        store_misses: counted.second_store_misses,
+        store_unknown: counted.second_store_unknown,
+        ..level(cache.config.second())
     };
     wire::Cache {
-        first: Some(level(cache.config.first(), counted.first_load_misses, counted.first_store_misses)),
-        second: Some(level(cache.config.second(), counted.second_load_misses, counted.second_store_misses)),
+        first: Some(first),
+        second: Some(second),
         loads: counted.loads,
         stores: counted.stores,
         first_touches: counted.first_touches,

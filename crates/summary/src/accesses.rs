@@ -2,7 +2,7 @@
 //! written one column after the other, far apart, and read once.
 
 use crate::batch::Event;
-use sonde_cache::{Cache, Found, Reference};
+use sonde_cache::{Bounds, Cache, Reference};
 
 /// A load, not a store.
 const LOAD: u64 = 1;
@@ -133,10 +133,34 @@ impl Accesses {
         }
     }
 
-    /// Asks the model for all of them, in their order; tells the known values of loads that missed the first level, and
-    /// where they were found.
-    pub fn play(&self, cache: &mut Cache, mut missed: impl FnMut(u64, Found)) {
-        let references = self.list[..self.used].iter().filter_map(|&Access { word, value }| {
+    /// Asks the model for all of them, in their order; tells the known values of loads that missed the first level, or may
+    /// have, and where they can have been found.
+    pub fn play(&self, cache: &mut Cache, missed: impl FnMut(u64, Bounds)) {
+        self.play_part(&self.list[..self.used], cache, missed);
+    }
+
+    /// The same for a part of a run: where a reference waits for its place, or has no address, the model forgets. (In a
+    /// recording of everything such a reference is one line more or less among all that the model holds.)
+    pub fn play_burst(&self, cache: &mut Cache, mut missed: impl FnMut(u64, Bounds)) {
+        let mut parts = self.list[..self.used].split(|access| access.word == NOTHING);
+        if let Some(part) = parts.next() {
+            self.play_part(part, cache, &mut missed);
+        }
+        for part in parts {
+            cache.forget();
+            self.play_part(part, cache, &mut missed);
+        }
+    }
+
+    /// Counts all of them as what cannot be judged.
+    pub fn give_up(&self, cache: &mut Cache) {
+        let made = self.list[..self.used].iter().filter(|access| access.word != NOTHING);
+        made.for_each(|access| cache.cannot_judge(access.word & LOAD != 0));
+    }
+
+    #[inline(always)]
+    fn play_part(&self, part: &[Access], cache: &mut Cache, mut missed: impl FnMut(u64, Bounds)) {
+        let references = part.iter().filter_map(|&Access { word, value }| {
             let is_load = word & LOAD != 0;
             let Odd { data, size } = match word & ODD {
                 0 => Odd { data: word, size: 1 },
@@ -162,7 +186,7 @@ fn flags(of: u16) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sonde_cache::Config;
+    use sonde_cache::{Config, Found};
 
     /// However references are put in, the model sees each as it is and in its order.
     #[test]
@@ -194,10 +218,32 @@ mod tests {
                     expected.push((9, plain.load(at(3 * i), 1)));
                 }
             }
-            expected.retain(|(_, found)| *found > Found::First);
+            expected.retain(|(_, found)| found.farthest > Found::First);
             assert!(!got.is_empty());
             assert_eq!(got, expected);
             assert_eq!(packed.statistics(), plain.statistics());
         }
+    }
+
+    #[test]
+    fn a_reference_without_a_place_makes_a_burst_forget() {
+        let config = Config::default();
+        let mut accesses = Accesses::default();
+        let at = accesses.more(4);
+        let event = Event { data: 640, size: 4, flags: Event::LOAD | Event::ADDRESS, ..Event::default() };
+        for index in [0, 1, 3] {
+            accesses.set(at + index, Some(&event));
+        }
+        accesses.set(at + 2, None);
+        let counts = |play: fn(&Accesses, &mut Cache)| {
+            let mut cache = Cache::new(&config);
+            cache.forget();
+            play(&accesses, &mut cache);
+            let counted = cache.statistics();
+            (counted.loads, counted.first_load_unknown, counted.first_load_misses)
+        };
+        assert_eq!(counts(|accesses, cache| accesses.play_burst(cache, |_, _| {})), (3, 2, 0));
+        assert_eq!(counts(|accesses, cache| accesses.play(cache, |_, _| {})), (3, 1, 0));
+        assert_eq!(counts(Accesses::give_up), (3, 3, 0));
     }
 }

@@ -6,7 +6,7 @@ use crate::config::{Config, Shares};
 use crate::keys::GIFTS;
 use crate::kind::Kind;
 use crate::rows::Rows;
-use sonde_cache::{Cache, Found, Statistics};
+use sonde_cache::{Bounds, Cache, Found, Statistics};
 use sonde_rap::{ConfigError, Key, Tree};
 
 /// A tree that grows.
@@ -44,18 +44,38 @@ struct Misses {
     values: [Entries<u64>; 2],
     /// Values that miss the first level again and again; what misses both is rare.
     rows: Rows,
+    /// Whether parts of the run are not recorded.
+    has_gaps: bool,
 }
 
 impl Misses {
-    fn take(&mut self, accesses: &Accesses, weight: u64) {
+    fn take(&mut self, batch: &Batch) {
+        if batch.after_gap {
+            self.cache.forget();
+        }
+        if batch.out_of_order {
+            return batch.accesses.give_up(&mut self.cache);
+        }
+        self.play(&batch.accesses, batch.weight);
+    }
+
+    fn play(&mut self, accesses: &Accesses, weight: u64) {
         let (rows, missed, [first, second]) = (&mut self.rows, &mut self.missed, &mut self.values);
         missed.clear();
-        accesses.play(&mut self.cache, |value, found| {
-            missed.push(value);
-            if found == Found::Memory {
+        // Only what surely missed: of the rest nobody knows.
+        let note = |value: u64, found: Bounds| {
+            if found.nearest > Found::First {
+                missed.push(value);
+            }
+            if found.nearest == Found::Memory {
                 second.push(value, 1, weight);
             }
-        });
+        };
+        if self.has_gaps {
+            accesses.play_burst(&mut self.cache, note);
+        } else {
+            accesses.play(&mut self.cache, note);
+        }
         if rows.is_empty() {
             first.extend(missed.iter().copied(), weight);
         } else {
@@ -125,8 +145,8 @@ impl Bank {
         if first.is_some() || second.is_some() {
             let rows = if first.is_some() { shares.miss_rows } else { 0 };
             let (cache, rows) = (Cache::new(&config.cache), Rows::new(rows / Rows::BYTES));
-            bank.misses =
-                Some(Misses { cache, first, second, missed: Vec::new(), values: Default::default(), rows });
+            let (missed, values, has_gaps) = (Vec::new(), Default::default(), config.has_gaps());
+            bank.misses = Some(Misses { cache, first, second, missed, values, rows, has_gaps });
         }
         Ok(bank)
     }
@@ -140,7 +160,7 @@ impl Bank {
             growing.grow(if growing.kind == Kind::Edges { &batch.edges } else { &batch.code_data });
         }
         if let Some(misses) = &mut self.misses {
-            misses.take(&batch.accesses, batch.weight);
+            misses.take(batch);
         }
     }
 

@@ -123,6 +123,10 @@ pub(crate) struct Batch {
     /// what each of them weighs.
     pub accesses: Accesses,
     pub weight: u64,
+    /// References that nobody recorded may have come before: the cache model forgets.
+    pub after_gap: bool,
+    /// The accesses are not all that were made, or not where they belong in the order: the cache model cannot judge them.
+    pub out_of_order: bool,
 }
 
 impl Batch {
@@ -163,6 +167,7 @@ impl Batch {
         self.edges.clear();
         self.code_data.clear();
         self.accesses.clear();
+        (self.after_gap, self.out_of_order) = (false, false);
     }
 }
 

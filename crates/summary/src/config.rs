@@ -20,6 +20,9 @@ pub struct Config {
     pub cache: sonde_cache::Config,
     /// The CPU time that each burst stands for; without, events count as they are.
     pub burst_time: Option<BurstTime>,
+    /// Whether events count as they are although only parts of the run are recorded: then the cache model knows of each part
+    /// what follows from it alone. Default false.
+    pub in_parts: bool,
     /// Threads that summarize: 1 is the one that reads the stream, which does it all. Default 1.
     pub consumers: usize,
 }
@@ -32,6 +35,7 @@ impl Default for Config {
             max_memory: 64 << 20,
             cache: sonde_cache::Config::default(),
             burst_time: None,
+            in_parts: false,
             consumers: 1,
         }
     }
@@ -83,6 +87,11 @@ pub(crate) struct Shares {
 }
 
 impl Config {
+    /// Whether parts of the run are not recorded.
+    pub(crate) fn has_gaps(&self) -> bool {
+        self.in_parts || self.burst_time.is_some()
+    }
+
     /// Of what the fixed parts leave, trees have ten sixteenths, the table of exits two; one each is for queues, recipes,
     /// open bursts and what waits. Trees get the same however many consumers there are, so that the result is the same.
     pub(crate) fn shares(&self) -> Result<Shares, SummaryError> {

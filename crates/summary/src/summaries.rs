@@ -160,6 +160,7 @@ impl Summaries {
         let counted = Counted { weights, window };
         let mut rest = &open.passes.list[..];
         while !rest.is_empty() {
+            batch.out_of_order = open.is_thinned();
             let (part, later) = rest.split_at(self.part(rest));
             let mut around = Around {
                 ways: &self.ways,
@@ -215,6 +216,7 @@ impl Summaries {
                 add_event(&mut batch, event, *weight, self.wants);
                 batch.weight = *weight;
                 if self.wants.misses {
+                    batch.out_of_order = self.config.has_gaps();
                     let at = batch.accesses.more(1);
                     batch.accesses.set(at, Some(event));
                 }
@@ -287,6 +289,7 @@ impl Summaries {
         let weight = time.checked_div(open.instructions).unwrap_or(0);
         self.bursts.weigh_references(open.references, weight);
         self.bursts.thinned += u64::from(open.is_thinned());
+        self.batch.after_gap = true;
         self.count_up(&open, &open.passes.words, weight, Some(&open.window));
         if self.spare.len() < SPARE {
             open.restart(Began::Unseen);
@@ -481,6 +484,9 @@ impl Reader for Summaries {
             self.end_burst(begin.tid);
             let began = if begin.kernel.is_some() { Began::Kernel } else { Began::At(begin.pc) };
             self.turn_to(begin.tid).restart(began);
+        } else if self.config.in_parts && self.wants.misses {
+            self.hand_on();
+            self.batch.after_gap = true;
         }
     }
 

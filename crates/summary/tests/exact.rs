@@ -31,6 +31,7 @@ type Exact = BTreeMap<Kind, BTreeMap<[u64; 2], u64>>;
 struct Plain {
     places: Places,
     cache: Cache,
+    has_gaps: bool,
     burst: Vec<(Kind, [u64; 2], u64)>,
     /// Where the burst began, and the first superblocks of it: what is run before the thread comes round, calls or returns.
     began: u64,
@@ -54,6 +55,7 @@ impl Plain {
         Plain {
             places: Places::new(),
             cache: Cache::new(&config.cache),
+            has_gaps: config.in_parts || config.burst_time.is_some(),
             burst: Vec::new(),
             began: 0,
             window: Vec::new(),
@@ -120,10 +122,10 @@ impl Plain {
             if value == 0 && run.wide_value(0).iter().all(|w| *w == 0) {
                 self.note(Kind::ZeroLoads, [data, 0], 1);
             }
-            if found > Found::First {
+            if found.nearest > Found::First {
                 self.note(Kind::Dl1MissValues, [value, 0], 1);
             }
-            if found == Found::Memory {
+            if found.nearest == Found::Memory {
                 self.note(Kind::Dl2MissValues, [value, 0], 1);
             }
         }
@@ -186,6 +188,9 @@ impl Reader for Plain {
         self.bursts.count += 1;
         (self.began, self.first, self.is_open, self.recorded) = (begin.pc, 0, true, false);
         self.window.clear();
+        if self.has_gaps {
+            self.cache.forget();
+        }
     }
 
     fn pace(&mut self, _: i32, period_ns: u64) {
@@ -297,10 +302,12 @@ proptest! {
             1..20,
         ),
         weighted: bool,
+        in_parts: bool,
     ) {
         let program = program(Detail::Values);
         let logs: Vec<Vec<u64>> = bursts.iter().map(|(pace, passes)| log(&program, 1, *pace, passes)).collect();
-        let (summary, plain) = summarize(&config(weighted, 1), &logs);
+        let config = |consumers| Config { in_parts, ..config(weighted, consumers) };
+        let (summary, plain) = summarize(&config(1), &logs);
         agree(&summary, &plain.exact)?;
         prop_assert_eq!(summary.ranges.len(), Kind::ALL.len());
         let mut statistics = plain.cache.statistics();
@@ -314,7 +321,7 @@ proptest! {
             prop_assert_eq!(b.time, code.events + b.kernel_time);
         }
         prop_assert!(summary.memory.used <= summary.memory.limit);
-        let (again, _) = summarize(&config(weighted, 3), &logs);
+        let (again, _) = summarize(&config(3), &logs);
         prop_assert_eq!(again.ranges, summary.ranges);
         prop_assert_eq!(again.cache, summary.cache);
     }
@@ -330,13 +337,14 @@ fn long_logs_agree_with_exact_counts() {
     let short: Vec<Pass> = (0..500).map(pass).collect();
     let logs: Vec<Vec<u64>> =
         [&short, &long, &short, &short].map(|passes| log(&program, 1, None, passes)).to_vec();
-    for weighted in [false, true] {
-        let (summary, plain) = summarize(&config(weighted, 1), &logs);
+    for (weighted, in_parts) in [(false, false), (false, true), (true, true)] {
+        let config = |consumers| Config { in_parts, ..config(weighted, consumers) };
+        let (summary, plain) = summarize(&config(1), &logs);
         agree(&summary, &plain.exact).unwrap();
         let mut statistics = plain.cache.statistics();
         statistics.first_touches = summary.cache.unwrap().statistics.first_touches;
         assert_eq!(summary.cache.unwrap().statistics, statistics);
-        let (again, _) = summarize(&config(weighted, 2), &logs);
+        let (again, _) = summarize(&config(2), &logs);
         assert_eq!(again.ranges, summary.ranges);
     }
 }

@@ -340,7 +340,7 @@ pub struct Cache {
     /// Stores.
     #[prost(uint64, tag = "4")]
     pub stores: u64,
-    /// Lines that the second level brought in for the first time ever, at least.
+    /// Lines of the second level that the model met for the first time ever, at least.
     #[prost(uint64, tag = "5")]
     pub first_touches: u64,
 }
@@ -356,12 +356,18 @@ pub struct CacheLevel {
     /// Bytes of a line.
     #[prost(uint32, tag = "3")]
     pub line_bytes: u32,
-    /// Loads that missed it (and every level before).
+    /// Loads that surely missed it (and every level before).
     #[prost(uint64, tag = "4")]
     pub load_misses: u64,
-    /// Stores that missed it (and every level before).
+    /// Stores that surely missed it (and every level before).
     #[prost(uint64, tag = "5")]
     pub store_misses: u64,
+    /// Loads that may have missed it: what a burst alone does not tell.
+    #[prost(uint64, tag = "6")]
+    pub load_unknown: u64,
+    /// Stores that may have missed it.
+    #[prost(uint64, tag = "7")]
+    pub store_unknown: u64,
 }
 /// What bursts stood for.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]

@@ -99,16 +99,25 @@ fn inlined_in(inlined: &str, room: usize) -> String {
     }
 }
 
+/// A share, or what it is at least and at most.
+fn between(least: f64, most: f64) -> String {
+    let (least, most) = (percent(least), percent(most));
+    if least == most { least.trim().into() } else { format!("{} to {}", least.trim(), most.trim()) }
+}
+
 /// The cache model.
 pub fn cache(out: &mut impl Write, report: &Report, style: Style) -> io::Result<()> {
     let Some(cache) = &report.cache else { return Ok(()) };
     heading(out, style, "cache model", &cache.levels.join("; "))?;
+    let first = between(cache.first_level_misses, cache.first_level_misses_at_most);
+    let second = between(cache.second_level_misses, cache.second_level_misses_at_most);
+    let is_open = cache.first_level_misses < cache.first_level_misses_at_most
+        || cache.second_level_misses < cache.second_level_misses_at_most;
+    let why = if is_open { "; a burst does not tell what the caches hold when it begins" } else { "" };
     writeln!(
         out,
-        "  {} loads: {} miss the first level, {} the second; {} references to lines never seen before",
+        "  {} loads: {first} miss the first level, {second} the second; {} references to lines never seen before{why}",
         grouped(cache.loads),
-        percent(cache.first_level_misses).trim(),
-        percent(cache.second_level_misses).trim(),
         grouped(cache.first_touches)
     )
 }

@@ -24,11 +24,15 @@ pub struct CacheView {
     pub levels: Vec<String>,
     /// Loads.
     pub loads: u64,
-    /// Share of loads that miss the first level.
+    /// Share of loads that miss the first level, at least.
     pub first_level_misses: f64,
-    /// Share of loads that miss both levels.
+    /// The same, at most: with those that bursts alone do not tell.
+    pub first_level_misses_at_most: f64,
+    /// Share of loads that miss both levels, at least.
     pub second_level_misses: f64,
-    /// References to lines that the model had never seen: in bursts they cannot be judged.
+    /// The same, at most.
+    pub second_level_misses_at_most: f64,
+    /// References to lines that the model had never met.
     pub first_touches: u64,
 }
 
@@ -43,7 +47,9 @@ impl CacheView {
             levels: vec![level(&counts.config.first()), level(&counts.config.second())],
             loads: s.loads,
             first_level_misses: share(s.first_load_misses),
+            first_level_misses_at_most: share(s.first_load_misses.saturating_add(s.first_load_unknown)),
             second_level_misses: share(s.second_load_misses),
+            second_level_misses_at_most: share(s.second_load_misses.saturating_add(s.second_load_unknown)),
             first_touches: s.first_touches,
         }
     }

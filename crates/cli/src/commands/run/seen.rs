@@ -3,7 +3,7 @@
 use anyhow::Result;
 use sonde_analysis::{Analyses, Findings, ValueMethod};
 use sonde_event::{Catalog, Count, Counts, Reader};
-use sonde_launch::Options;
+use sonde_launch::{Options, Policy};
 use sonde_profile::Named;
 use sonde_rap::Tree;
 use sonde_report::view::HotView;
@@ -29,6 +29,7 @@ impl Seen {
         let is_kept = args.output.is_some();
         // Wrong parameters are told whether or not they are needed.
         let mut config = args.summing.config(options.detail, burst_time, is_kept)?;
+        config.summary.in_parts = options.policy != Policy::Always;
         if let ValueMethod::Slots(slots) = &mut config.values {
             slots.publish_after = args.mask_step;
         }
