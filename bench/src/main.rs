@@ -7,22 +7,27 @@ mod common;
 mod consumer;
 mod contenders;
 mod counts;
+mod coverage;
 mod cpu_time;
 mod early_kill;
 mod exhaustive;
 mod floors;
 mod host;
+mod known;
 mod measure;
 mod overhead;
+mod perf;
 mod rap;
 mod reading;
 mod recording;
 mod sequitur;
+mod shares;
 mod statistics;
 mod streams;
 mod stress;
 mod summarize;
 mod translate;
+mod truth;
 mod workloads;
 
 use std::path::PathBuf;
@@ -88,6 +93,14 @@ enum Command {
     ///
     /// Example: sonde-bench counts gzip flags -o -
     Counts(counts::CompareCounts),
+    /// Count how often 95 % error bars hold shares that are known; status 1 when not in 93 to 99 % of the runs
+    ///
+    /// Example: sonde-bench coverage --runs 60 turns-1us
+    Coverage(coverage::Coverage),
+    /// Compare the shares of functions with those of perf, on the workloads and on programs that wait for memory
+    ///
+    /// Example: sonde-bench truth gzip chase
+    Truth(truth::CompareShares),
     /// Make the inputs of the workloads in a folder
     ///
     /// Example: sonde-bench inputs target/workloads --scale 6
@@ -121,10 +134,12 @@ fn run(command: Command) -> Result<bool> {
         Command::Translate(translate) => return translate.run(),
         Command::Stress(stress) => return stress.run(),
         Command::EarlyKill(early_kill) => return early_kill.run(),
+        Command::Coverage(coverage) => return coverage.run(),
         Command::Summarize(summarize) => summarize.run()?,
         Command::Overhead(overhead) => overhead.run()?,
         Command::Exhaustive(exhaustive) => exhaustive.run()?,
         Command::Counts(counts) => counts.run()?,
+        Command::Truth(truth) => truth.run()?,
         Command::Inputs { folder, scale } => {
             workloads::inputs::make(&workloads::folder(&folder, scale), scale)?
         }
