@@ -40,8 +40,8 @@ struct Tally {
     bars: u64,
     /// Rows with a truth that the report does not have.
     absent: u64,
-    /// What was said less what is true, added up, and the errors said.
-    off: f64,
+    /// Squares of what was said less what is true, added up, and the errors said.
+    squares: f64,
     plus_minus: f64,
 }
 
@@ -58,11 +58,11 @@ impl Tally {
         let (bars, all) = (self.bars.max(1) as f64, self.bars + self.absent);
         let chance = 1.96 * (self.share() * (1.0 - self.share()) / all.max(1) as f64).sqrt();
         format!(
-            "| {program} | {section} | {all} | {} | {:.1} % ± {:.1} | {:+.1} | {:.1} | {} |",
+            "| {program} | {section} | {all} | {} | {:.1} % ± {:.1} | {:.1} | {:.1} | {} |",
             self.absent,
             100.0 * self.share(),
             100.0 * chance,
-            100.0 * self.off / bars,
+            100.0 * (self.squares / bars).sqrt(),
             100.0 * self.plus_minus / bars,
             if self.is_honest() { "yes" } else { "NO" }
         )
@@ -82,7 +82,7 @@ impl Coverage {
         let folder = tempfile::tempdir()?;
         known::build(folder.path())?;
         println!(
-            "| program | section | rows | absent | 95 % bars that hold the truth | off by (points) | mean ± | 93..99 % |"
+            "| program | section | rows | absent | 95 % bars that hold the truth | off by, root mean square | mean ± | 93..99 % |"
         );
         println!("|---|---|---|---|---|---|---|---|");
         let mut honest = true;
@@ -126,7 +126,7 @@ impl Tally {
         let Some(bar) = bar else { return self.absent += 1 };
         self.bars += 1;
         self.held += u64::from(bar.holds(truth.share));
-        self.off += bar.share - truth.share;
+        self.squares += (bar.share - truth.share).powi(2);
         self.plus_minus += bar.plus_minus;
     }
 }
@@ -160,6 +160,6 @@ mod tests {
         some.add(&truth, Some(shares::Bar { share: 0.8, plus_minus: 0.2 }));
         some.add(&truth, None);
         assert_eq!((some.held, some.bars, some.absent), (1, 2, 1));
-        assert!((some.off - 0.4).abs() < 1e-9);
+        assert!((some.squares - 0.1).abs() < 1e-9);
     }
 }

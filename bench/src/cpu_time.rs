@@ -32,6 +32,13 @@ fn children() -> Result<Duration> {
     Ok(Duration::from_micros(micros(usage.user_time()) + micros(usage.system_time())))
 }
 
+/// For tests that start programs: they run beside each other in one process, and all its children count.
+#[cfg(test)]
+pub fn alone() -> std::sync::MutexGuard<'static, ()> {
+    static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
+    ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -53,6 +60,7 @@ mod tests {
 
     #[test]
     fn work_of_grandchildren_counts_and_sleep_does_not() {
+        let _alone = alone();
         let work = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done";
         let once = of(&shell(work)).unwrap().0;
         let thrice = of(&shell(&format!("sh -c '{work}'; sh -c '{work}'; {work}"))).unwrap().0;
@@ -63,6 +71,7 @@ mod tests {
 
     #[test]
     fn a_failing_program_is_an_error_that_shows_what_it_said() {
+        let _alone = alone();
         let error = of(&shell("echo why >&2; exit 3")).unwrap_err().to_string();
         assert!(error.contains("exit status 3") && error.contains("why"), "{error}");
     }

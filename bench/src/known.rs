@@ -120,6 +120,7 @@ mod tests {
 
     #[test]
     fn programs_tell_the_truth_about_themselves() {
+        let _alone = crate::cpu_time::alone();
         let folder = tempfile::tempdir().unwrap();
         build(folder.path()).unwrap();
         let (file, limit) = (folder.path().join("truth"), Duration::from_secs(60));
