@@ -235,16 +235,19 @@ fn hardware_profilers_see_what_the_exact_one_does() {
     };
     // Rotated loops go back once less than they iterate. Cutting off bits costs up to 7/8 of an iteration.
     let near = |average: f64, actual: f64| (actual - 0.9..=actual).contains(&average);
+    // Where the loops of the C library lie is random. One of them may displace an entry of ours that is new, which then counts
+    // from a later execution on.
+    let nearly_all = |seen: u64, all: u64| (all - 4..=all).contains(&seen);
     for calls in [Calls::Plain, Calls::Followed] {
         let (inner, comparison) = seen(calls, "inner");
-        assert_eq!(inner.executions, 40_000);
+        assert!(nearly_all(inner.executions.into(), 40_000), "{inner:?}");
         assert!(near(inner.average, 7.0), "{inner:?}");
         assert!(comparison.captured > 0.6, "{comparison:?}");
     }
     let (plain, _) = seen(Calls::Plain, "outer");
-    assert_eq!(plain.executions, 400 * 99);
+    assert!(nearly_all(plain.executions.into(), 400 * 99), "{plain:?}");
     let (followed, comparison) = seen(Calls::Followed, "outer");
-    assert_eq!(followed.executions, 400);
+    assert!(nearly_all(followed.executions.into(), 400), "{followed:?}");
     assert!(near(followed.average, 99.0), "{followed:?}");
     assert!(comparison.rows.iter().any(|r| r.average == 99.0 && r.executions == 400.0));
     let (from, len) = functions["inner"];
