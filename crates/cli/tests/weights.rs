@@ -182,22 +182,33 @@ fn a_file_that_is_gone_has_no_functions_but_a_share() {
     let rows: Vec<&str> =
         report.lines().filter(|line| line.contains("two_loops (changed or gone)")).collect();
     assert_eq!(rows.len(), 1, "{report}");
-    assert!(report.contains("has changed since, or is gone"), "{report}");
+    // Where lines end depends on how long the name of the folder is.
+    let words = report.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("has changed since, or is gone"), "{report}");
 }
 
 /// A thread that Sonde stops must not stand at the beginning of a handler more often than the handler takes time.
+///
+/// The least of three runs: where threads wait for a processor, a signal and a stop are often due at once, and the handler had up
+/// to 12 % of a run on a machine with eight times as many threads as processors, next to a run with nothing. With threads stopped
+/// wherever they take signals it was 6 to 15 % in every run.
 #[test]
 fn handlers_have_no_more_than_their_share() {
     let bench = Bench::new();
     let program = bench.compile("alarm", ALARM, &["-O1", "-g"]);
-    let (_, report) = bench.report(&["--period", "2ms", "--hot", "1%"], &[program.to_str().unwrap()]);
-    let n = report["bursts"].as_f64().unwrap();
-    // Two seconds of CPU time at 2 ms; a busy machine or a dear burst makes it fewer.
-    assert!(n > 200.0, "{report}");
-    // The handler takes some nanoseconds of each millisecond, and up to one burst in a hundred began in it on a machine with
-    // four times as many threads as processors. Four more of the bursts are chance; none weighs more than twice its part.
-    // With threads stopped where they take signals it was 6 to 15 %.
-    let chance = 0.01 + 2.0 * 4.0 / n;
-    let (work, handler) = (share(&report, "spin"), share(&report, "handler"));
-    assert!(work > 0.99 - chance && handler < chance, "{work} {handler}: {report}");
+    let mut seen = Vec::new();
+    for _ in 0..3 {
+        let (_, report) = bench.report(&["--period", "2ms", "--hot", "1%"], &[program.to_str().unwrap()]);
+        let n = report["bursts"].as_f64().unwrap();
+        // Two seconds of CPU time at 2 ms; a busy machine or a dear burst makes it fewer.
+        assert!(n > 200.0, "{report}");
+        let (work, handler) = (share(&report, "spin"), share(&report, "handler"));
+        // The handler takes some nanoseconds of each millisecond. Four bursts are chance; none weighs more than twice its part.
+        let chance = 0.01 + 2.0 * 4.0 / n;
+        if work > 0.99 - chance && handler < chance {
+            return;
+        }
+        seen.push((n, work, handler));
+    }
+    panic!("bursts, share of the work and of the handler: {seen:?}");
 }
