@@ -20,6 +20,7 @@ mod copies;
 mod debug_file;
 mod layout;
 mod module;
+mod pieces;
 mod plt;
 mod raw;
 mod shorten;
@@ -27,6 +28,7 @@ mod table;
 pub mod unwind;
 
 pub use layout::{Layout, Stretch};
+pub use pieces::{Piece, PieceKind};
 pub use plt::PLT;
 pub use shorten::shorten;
 
@@ -184,6 +186,12 @@ impl Symbols {
     /// stripped files, by the tables for unwinding.
     pub fn extent(&mut self, file: &str, build_id: &[u8], address: u64) -> Option<(u64, u64)> {
         self.module(file, build_id)?.extent(address)
+    }
+
+    /// What the code of a module is made of, by address; none of the pieces overlap. Empty if the file is not there, or
+    /// tells nothing.
+    pub fn pieces(&mut self, file: &str, build_id: &[u8]) -> Vec<Piece> {
+        self.module(file, build_id).map_or_else(Vec::new, Module::pieces)
     }
 
     /// The variable that an address (as the file counts) lies in.

@@ -1,6 +1,7 @@
 //! One program or library.
 
 use crate::layout::{self, Layout};
+use crate::pieces::{self, Piece};
 use crate::raw::Kind;
 use crate::table::Table;
 use crate::{DataPlace, Frame, Lines, Place, Span, debug_file, plt, unwind};
@@ -45,6 +46,9 @@ pub struct Module {
     /// again, and demangling takes longer than finding them.
     demangled: RefCell<HashMap<u64, String>>,
 }
+
+/// Bytes of code where a program begins, if nothing tells: it takes the address of its arguments and calls or jumps.
+const START_BYTES: u64 = 32;
 
 /// A file that is read where it is asked for something.
 type Reading = ReadCache<BufReader<File>>;
@@ -100,8 +104,16 @@ impl Module {
             let Ok(file) = object::File::parse(&cache) else { return functions };
             functions.end_with_sections(&sections_of_code(&file));
             functions.insert(plt::stubs(&file, &functions));
+            functions.insert(self.start(&file).into_iter().collect());
             functions
         })
+    }
+
+    /// Where the program begins: the loader's own has no symbol of a function, and would count as whatever lies before it.
+    fn start<'data, R: ReadRef<'data>>(&self, file: &object::File<'data, R>) -> Option<(u64, u64, String)> {
+        let start = Some(file.entry()).filter(|start| *start != 0)?;
+        let own = unwind::find(self.unwound(), start).filter(|(at, _)| *at == start);
+        Some((start, own.map_or(START_BYTES, |(_, size)| size), "_start".to_owned()))
     }
 
     fn variables(&self) -> &Table {
@@ -201,6 +213,14 @@ impl Module {
     pub fn extent(&self, address: u64) -> Option<(u64, u64)> {
         let named = self.functions().span(address).map(|(_, start, size)| (start, size));
         named.or_else(|| unwind::find(self.unwound(), address))
+    }
+
+    /// See [`crate::Symbols::pieces`].
+    pub fn pieces(&self) -> Vec<Piece> {
+        let Some(cache) = reading(&self.path) else { return Vec::new() };
+        let Ok(file) = object::File::parse(&cache) else { return Vec::new() };
+        let frames = eh_frame(&file, unwind::frames);
+        pieces::of(self.functions(), &frames, Some(file.entry()).filter(|start| *start != 0))
     }
 
     /// See [`crate::Symbols::variable`].
@@ -329,10 +349,16 @@ fn load(path: &Path) -> Option<Loader> {
 }
 
 fn unwound<'data, R: ReadRef<'data>>(file: &object::File<'data, R>) -> Vec<(u64, u64)> {
+    eh_frame(file, unwind::functions)
+}
+
+/// What is read from the tables for unwinding.
+fn eh_frame<'data, R: ReadRef<'data>, T>(
+    file: &object::File<'data, R>,
+    read: fn(&[u8], u64) -> Vec<T>,
+) -> Vec<T> {
     let Some(section) = file.section_by_name(".eh_frame") else { return Vec::new() };
-    section
-        .uncompressed_data()
-        .map_or_else(|_| Vec::new(), |data| unwind::functions(&data, section.address()))
+    section.uncompressed_data().map_or_else(|_| Vec::new(), |data| read(&data, section.address()))
 }
 
 fn segments<'data, R: ReadRef<'data>>(file: &object::File<'data, R>) -> Vec<Segment> {

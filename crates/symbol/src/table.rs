@@ -82,6 +82,14 @@ impl Table {
         })
     }
 
+    /// The same with names.
+    pub fn named_spans(&self) -> impl Iterator<Item = (&str, u64, u64)> + '_ {
+        self.entries
+            .iter()
+            .zip(self.spans())
+            .map(|(entry, (start, end))| (text(&self.names, entry), start, end))
+    }
+
     /// The name of the symbol that an address lies in.
     pub fn find(&self, address: u64) -> Option<&str> {
         self.span(address).map(|(name, _, _)| name)

@@ -14,6 +14,8 @@ pub struct Frame {
     pub exceptions: Option<u64>,
     /// It is where a signal handler returns to.
     pub signal: bool,
+    /// It begins with a stack frame made already: a part of a function that lies elsewhere, or code that a stub leads to.
+    pub is_part: bool,
 }
 
 /// First address and bytes of every function that can be unwound through, in order: from the contents of `.eh_frame` and
@@ -41,19 +43,55 @@ pub fn frames(eh_frame: &[u8], address: u64) -> Vec<Frame> {
             }
             Ok(parents[&at].clone())
         });
-        all.extend(parsed.ok().map(|fde| frame(&fde)));
+        all.extend(parsed.ok().map(|fde| frame(&frames, &bases, &fde)));
     }
     all.sort_unstable();
     all.dedup();
     all
 }
 
-fn frame<R: gimli::Reader>(fde: &gimli::FrameDescriptionEntry<R>) -> Frame {
+fn frame<R: gimli::Reader>(
+    section: &gimli::EhFrame<R>,
+    bases: &gimli::BaseAddresses,
+    fde: &gimli::FrameDescriptionEntry<R>,
+) -> Frame {
     let exceptions = fde.lsda().map(|pointer| match pointer {
         gimli::Pointer::Direct(address) => address,
         gimli::Pointer::Indirect(_) => 0,
     });
-    Frame { start: fde.initial_address(), size: fde.len(), exceptions, signal: fde.is_signal_trampoline() }
+    Frame {
+        start: fde.initial_address(),
+        size: fde.len(),
+        exceptions,
+        signal: fde.is_signal_trampoline(),
+        is_part: begins_with_a_frame(section, bases, fde),
+    }
+}
+
+/// Whether its first instruction already finds more on the stack than a return address, or registers saved there.
+fn begins_with_a_frame<R: gimli::Reader>(
+    section: &gimli::EhFrame<R>,
+    bases: &gimli::BaseAddresses,
+    fde: &gimli::FrameDescriptionEntry<R>,
+) -> bool {
+    use gimli::CallFrameInstruction::{
+        AdvanceLoc, DefCfa, DefCfaExpression, DefCfaOffset, DefCfaRegister, Offset, SetLoc,
+    };
+    let mut instructions = fde.instructions(section, bases);
+    while let Ok(Some(instruction)) = instructions.next() {
+        match instruction {
+            AdvanceLoc { .. } | SetLoc { .. } => return false,
+            DefCfa { .. }
+            | DefCfaOffset { .. }
+            | DefCfaRegister { .. }
+            | DefCfaExpression { .. }
+            | Offset { .. } => {
+                return true;
+            }
+            _ => {}
+        }
+    }
+    false
 }
 
 /// The function that an address lies in.

@@ -369,3 +369,39 @@ fn a_copy_names_what_was_changed_since() {
     let frame = symbols.frames(&built.program(), &id, at).pop().unwrap();
     assert!((5..=7).contains(&frame.line.unwrap()), "{frame:?}");
 }
+
+/// A function with a part that lies elsewhere, and a call through a stub.
+const PARTS: &str = "\
+#include <stdlib.h>
+volatile long sink, rarely = 7;
+__attribute__((cold, noinline)) void rare(long n) { sink += n; }
+__attribute__((noinline)) long divided(long a, long b, long c) {
+    long x = lrand48(), y = lrand48();
+    if (a % rarely == 0) { rare(a + x); sink++; }
+    return sink + x * b + y * c;
+}
+int main(int argc, char **argv) { (void)argv; return (int)divided(argc, argc + 1, argc + 2); }
+";
+
+#[test]
+fn pieces_of_code_are_told_apart() {
+    use sonde_symbol::PieceKind;
+    let built = Built::of(PARTS, &["-O2"]);
+    let pieces = Symbols::new().pieces(&built.program(), &[]);
+    assert!(pieces.windows(2).all(|w| w[0].end <= w[1].start && w[0].start < w[0].end), "{pieces:x?}");
+    let at = |address: u64| pieces.iter().find(|p| p.start == address).copied().expect("a piece");
+    let (whole, part) = (at(built.address("divided")), at(built.address("divided.cold")));
+    assert_eq!((whole.kind, part.kind, part.function), (PieceKind::Function, PieceKind::Part, whole.start));
+    assert_eq!(at(built.address("_start")).kind, PieceKind::Start);
+    assert!(pieces.iter().any(|p| p.kind == PieceKind::Stub));
+
+    // Without symbols: the part begins with a stack frame made already, which its function has not.
+    run("strip", &["program"], built.folder.path());
+    let stripped = Symbols::new().pieces(&built.program(), &[]);
+    let kind = |address: u64| stripped.iter().find(|p| p.start == address).expect("a piece").kind;
+    assert_eq!((kind(whole.start), kind(part.start)), (PieceKind::Unnamed, PieceKind::Part));
+    let start = pieces.iter().find(|p| p.kind == PieceKind::Start).expect("a beginning");
+    assert_eq!(kind(start.start), PieceKind::Start);
+    assert!(stripped.iter().any(|p| p.kind == PieceKind::Stub));
+    assert!(Symbols::new().pieces("/no/such/file", &[]).is_empty());
+}
