@@ -6,6 +6,7 @@
 //! changed beyond that, as a range is not hot merely because a hot one lies in it (Mysore et al. 2008, section 5.1).
 
 mod blur;
+mod drawn;
 mod named;
 mod noise;
 
@@ -67,6 +68,8 @@ pub struct KindDiff {
     pub resolution: f64,
     /// All weights of both.
     pub weights: (u64, u64),
+    /// Values that were drawn at random in each run and are no changes: pairs of one that went and one that came.
+    pub drawn: usize,
     /// The changes, largest first.
     pub changes: Vec<Change>,
 }
@@ -225,12 +228,15 @@ impl<'a> Pair<'a> {
             }
         }
         found.sort_by(|a, b| b.shares.apart().abs().total_cmp(&a.shares.apart().abs()));
+        let mut changes: Vec<Change> = found.iter().map(Found::change).collect();
+        let drawn = drawn::leave_out(&mut changes, kind.domains(), self.options.least);
         KindDiff {
             kind,
             compared: candidates.len(),
             resolution: noise.of(0.1, 0.1),
             weights: (before.events, after.events),
-            changes: found.iter().map(Found::change).collect(),
+            drawn,
+            changes,
         }
     }
 

@@ -54,6 +54,8 @@ pub struct OfKind {
     pub kind: &'static str,
     pub compared: usize,
     pub resolution: f64,
+    /// Values drawn at random in each run, such as that which guards the stack: one on either side is no change.
+    pub drawn: usize,
     pub changes: Vec<Changed>,
 }
 
@@ -152,12 +154,23 @@ fn different_programs(sides: [&Profile; 2]) -> Option<[String; 2]> {
 
 /// One run can be this much faster or slower than another of the same program on a machine that does other things, too.
 const USUAL: f64 = 1.25;
+/// And by so many seconds, which is most of a short run: what starting costs depends on what is in memory already.
+const USUAL_SECONDS: f64 = 0.05;
 
 /// Whether runs take as long as before, as far as can be told: several runs of each tell it by how they differ.
 fn takes_as_long(before: &Side, after: &Side) -> bool {
     let ([_, least, most], [_, other_least, other_most]) = (before.a_run, after.a_run);
-    let room = if before.runs > 1 && after.runs > 1 { 1.0 } else { USUAL };
-    other_least <= most * room && least <= other_most * room
+    let told = (before.runs, after.runs);
+    let (times, more) = if chance_of_apart(told) < 0.05 { (1.0, 0.0) } else { (USUAL, USUAL_SECONDS) };
+    other_least <= most * times + more && least <= other_most * times + more
+}
+
+/// How likely it is that all of so many runs take longer than all of so many others, or less, by chance: every order of them is
+/// as likely as every other.
+fn chance_of_apart((before, after): (u64, u64)) -> f64 {
+    let (few, many) = (before.min(after), before.max(after) as f64);
+    // Beyond some it is next to nothing.
+    (1..=few.min(64)).fold(2.0, |chance, i| chance * i as f64 / (many + i as f64))
 }
 
 fn changed(name: String, shares: &Shares, user: Option<[f64; 2]>) -> Changed {
@@ -185,6 +198,7 @@ fn of_kind(kind: &KindDiff, diff: &Diff, namer: &mut Namer<'_>) -> OfKind {
         kind: kind.kind.name(),
         compared: kind.compared,
         resolution: kind.resolution,
+        drawn: kind.drawn,
         changes: kind.changes.iter().map(change).collect(),
     }
 }
@@ -232,5 +246,12 @@ mod tests {
         assert!(!takes_as_long(&of(1, [2.0; 3]), &of(1, [1.0; 3])));
         assert!(!takes_as_long(&of(5, [1.0, 0.98, 1.02]), &of(5, [1.1, 1.08, 1.12])));
         assert!(takes_as_long(&of(5, [1.0, 0.7, 1.6]), &of(5, [1.3, 1.1, 1.9])));
+        assert!(
+            takes_as_long(&of(2, [1.0, 0.98, 1.02]), &of(2, [1.1, 1.08, 1.12])),
+            "a third of all such pairs"
+        );
+        assert!(takes_as_long(&of(1, [0.1; 3]), &of(1, [0.132; 3])), "too short to tell");
+        assert!(!takes_as_long(&of(1, [0.1; 3]), &of(1, [0.2; 3])));
+        assert!((chance_of_apart((3, 3)) - 0.1).abs() < 1e-9 && chance_of_apart((1, 1)) == 1.0);
     }
 }

@@ -34,6 +34,11 @@ pub fn write(out: &mut impl Write, facts: &Facts, top: usize) -> io::Result<()> 
         list(out, kind.kind, kind.compared, &kind.changes, top)?;
     }
     resolution(out, facts)?;
+    let drawn: usize = facts.kinds.iter().map(|kind| kind.drawn).sum();
+    if drawn > 0 {
+        let values = count(drawn as u64, "value is", "values are");
+        writeln!(out, "{values} another in each run, drawn at random (what guards the stack): no change")?;
+    }
     for (names, side) in [(&facts.only_before, "before"), (&facts.only_after, "after")] {
         if !names.is_empty() {
             writeln!(out, "not compared, since only the profile {side} has it: {}", names.join(", "))?;
