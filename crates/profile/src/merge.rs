@@ -5,7 +5,7 @@ use crate::profile::Profile;
 use crate::relocate::{Moves, relocated};
 use sonde_place::{Kind as RegionKind, Place, Region, Regions};
 use sonde_rap::{Key, MergeError, Snapshot, Tree};
-use sonde_summary::{BlockWeight, Kind, Ranges, Summary, Trees};
+use sonde_summary::{BlockWeight, Kind, Ranges, Summary, Trees, add_up_light};
 
 /// How profiles are put together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -123,12 +123,7 @@ impl Profile {
             }
             same
         });
-        if blocks.len() > Summary::MOST_BLOCKS {
-            blocks.sort_by_key(|block| std::cmp::Reverse(block.weight));
-            self.add_loss("blocks_left_out", (blocks.len() - Summary::MOST_BLOCKS) as u64);
-            blocks.truncate(Summary::MOST_BLOCKS);
-            blocks.sort_by_key(|block| (block.place, block.bytes));
-        }
+        add_up_light(&mut blocks, Summary::MOST_BLOCKS);
         self.summary.blocks = blocks;
     }
 }

@@ -1,6 +1,7 @@
 //! Code by path: how often each way through a superblock was taken says all about its blocks and direct branches, so
 //! that a pass costs one addition, and trees over code are made at the end.
 
+use rustc_hash::FxHashMap;
 use sonde_event::{Catalog, ExitKind, Path, Run, Superblock};
 use sonde_place::{Place, Places};
 
@@ -22,7 +23,14 @@ pub(crate) struct Code {
     most: usize,
     /// Whether some superblock has no place.
     is_lost: bool,
+    /// Weight of blocks whose passes are in no table, by place, or by the stretch they begin in where there are many.
+    beyond: FxHashMap<(u64, u32), u64>,
 }
+
+/// Bytes of the stretches that blocks are counted by where there is no room for each.
+const STRETCH: u32 = 256;
+/// And where there is none for these.
+const WIDE_STRETCH: u32 = 1 << 16;
 
 /// A block with its weight in instructions.
 pub(crate) struct Weighed {
@@ -34,7 +42,17 @@ pub(crate) struct Weighed {
 impl Code {
     /// A table of at most so many exits.
     pub fn new(most: usize) -> Code {
-        Code { exits: Vec::new(), deltas: Vec::new(), most, is_lost: false }
+        Code { exits: Vec::new(), deltas: Vec::new(), most, is_lost: false, beyond: FxHashMap::default() }
+    }
+
+    /// Counts a block that no exit in the table tells of.
+    pub fn add_block(&mut self, place: u64, weight: u64) {
+        let (room, stretch) = (self.most, |bytes: u32| (place & !u64::from(bytes - 1), bytes));
+        let key = [(place, 1), stretch(STRETCH)].into_iter().zip([room / 4 * 3, room]);
+        let key = key.filter(|(key, room)| self.beyond.len() < *room || self.beyond.contains_key(key));
+        let key = key.map(|(key, _)| key).next().unwrap_or_else(|| stretch(WIDE_STRETCH));
+        let known = self.beyond.entry(key).or_default();
+        *known = known.saturating_add(weight);
     }
 
     /// Whether an exit has a number in the table.
@@ -95,7 +113,9 @@ impl Code {
 
     /// Bytes used.
     pub fn memory_bytes(&self) -> usize {
-        self.exits.capacity() * size_of::<Taken>() + self.deltas.capacity() * 8
+        self.exits.capacity() * size_of::<Taken>()
+            + self.deltas.capacity() * 8
+            + self.beyond.capacity() * (size_of::<((u64, u32), u64)>() + 1)
     }
 
     /// Every path that was taken, with what its superblock needs to be placed.
@@ -130,6 +150,16 @@ impl Code {
                 });
             }
         }
+    }
+
+    /// Blocks, or stretches of them, that are in no table, in order.
+    pub fn blocks_beyond(&self) -> Vec<Weighed> {
+        let all = self.beyond.iter();
+        let mut all: Vec<Weighed> = all
+            .map(|((place, bytes), weight)| Weighed { place: *place, bytes: *bytes, weight: *weight })
+            .collect();
+        all.sort_unstable_by_key(|block| (block.place, block.bytes));
+        all
     }
 
     /// Every branch taken whose target is always the same, with its passes and their weight.

@@ -120,8 +120,9 @@ impl Config {
     }
 }
 
-/// What is kept for an exit, and for the superblock that it is of: three exits or so have one.
-const EXIT_BYTES: usize = 48;
+/// What is kept for an exit, and for the superblock that it is of: three exits or so have one. A block beyond the table is
+/// counted in.
+const EXIT_BYTES: usize = 48 + 36;
 
 #[cfg(test)]
 mod tests {

@@ -1,6 +1,7 @@
 //! From trees that grew to a summary: code is counted out, everything is put in order.
 
 use crate::bank::{Growing, Grown};
+use crate::blocks::add_up_light;
 use crate::kind::Kind;
 use crate::ranges::{Ranges, Trees};
 use crate::summaries::Summaries;
@@ -16,7 +17,7 @@ pub(crate) fn summary(mut from: Summaries, mut grown: Grown, own_bytes: usize, c
         Unit::Picoseconds => add_samples(&mut from, &mut grown),
         Unit::Events => {
             add_code(&mut from, &mut grown, catalog);
-            heaviest(blocks(&mut from, catalog))
+            blocks(&mut from, catalog)
         }
     };
     add_edges(&mut from, &mut grown, catalog);
@@ -79,7 +80,9 @@ fn add_samples(from: &mut Summaries, grown: &mut Grown) -> Vec<BlockWeight> {
         bytes: 1,
         weight: sample.weight,
     };
-    heaviest(samples.into_iter().map(weight).collect())
+    let mut all = samples.into_iter().map(weight).collect();
+    add_up_light(&mut all, Summary::MOST_BLOCKS);
+    all
 }
 
 fn blocks(from: &mut Summaries, catalog: &Catalog) -> Vec<BlockWeight> {
@@ -87,6 +90,12 @@ fn blocks(from: &mut Summaries, catalog: &Catalog) -> Vec<BlockWeight> {
     from.code.blocks(catalog, &mut from.places, |block| {
         all.push(BlockWeight { place: Place(block.place), bytes: block.bytes, weight: block.weight });
     });
+    let beyond = from.code.blocks_beyond();
+    all.extend(beyond.iter().map(|b| BlockWeight {
+        place: Place(b.place),
+        bytes: b.bytes,
+        weight: b.weight,
+    }));
     all.sort_unstable();
     all.dedup_by(|next, first| {
         let same = next.place == first.place;
@@ -96,12 +105,6 @@ fn blocks(from: &mut Summaries, catalog: &Catalog) -> Vec<BlockWeight> {
         }
         same
     });
-    all
-}
-
-fn heaviest(mut all: Vec<BlockWeight>) -> Vec<BlockWeight> {
-    all.sort_unstable_by_key(|block| (std::cmp::Reverse(block.weight), block.place));
-    all.truncate(Summary::MOST_BLOCKS);
-    all.sort_unstable();
+    add_up_light(&mut all, Summary::MOST_BLOCKS);
     all
 }

@@ -34,6 +34,7 @@
 mod accesses;
 mod bank;
 mod batch;
+mod blocks;
 mod bursts;
 mod code;
 mod columns;
@@ -61,6 +62,7 @@ mod ways;
 mod what;
 mod window;
 
+pub use blocks::add_up_light;
 pub use bursts::Bursts;
 pub use config::{BurstTime, Config};
 pub use error::SummaryError;

@@ -151,7 +151,10 @@ impl Summaries {
         }
         let mut batch = std::mem::take(&mut self.batch);
         open.edges.iter().for_each(|edge| batch.edges.push(*edge, 1, weight));
-        open.blocks.iter().for_each(|(place, insns)| batch.of_mut(Kind::Code).push(*place, *insns, weight));
+        for (place, insns) in &open.blocks {
+            self.code.add_block(*place, insns.saturating_mul(weight));
+            batch.of_mut(Kind::Code).push(*place, *insns, weight);
+        }
         let weights = Weights {
             pass: (!open.is_thinned()).then_some(weight),
             reference: weight.saturating_mul(open.stands_for()),

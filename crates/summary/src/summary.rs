@@ -18,7 +18,7 @@ pub struct Summary {
     pub bursts: Bursts,
     /// The finished trees, in the order of their kinds, one of a kind at most.
     pub ranges: Vec<Ranges>,
-    /// The heaviest blocks, counted exactly, by place; at most [`Summary::MOST_BLOCKS`].
+    /// Blocks by place, counted exactly; at most [`Summary::MOST_BLOCKS`]. If there are more, light neighbours are one.
     pub blocks: Vec<BlockWeight>,
     /// The regions that places are in, by number.
     pub regions: Regions,
@@ -30,7 +30,7 @@ pub struct Summary {
     pub memory: Memory,
 }
 
-/// A basic block and its weight.
+/// A basic block and its weight, or several light ones that lie close together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct BlockWeight {
     /// Where it begins.
@@ -89,7 +89,7 @@ pub struct Memory {
 
 impl Summary {
     /// Most blocks that are kept with exact weights.
-    pub const MOST_BLOCKS: usize = 4096;
+    pub const MOST_BLOCKS: usize = 1 << 16;
 
     /// The tree of a kind.
     pub fn of(&self, kind: Kind) -> Option<&Ranges> {

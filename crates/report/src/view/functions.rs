@@ -16,7 +16,8 @@ use std::collections::BTreeMap;
 /// A function.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct FunctionView {
-    /// Its name, or module and offset; in brackets what is no function: `(generated code)`, and what was not kept.
+    /// Its name, or module and offset; in brackets what is no function: `(generated code)`, `(functions not told apart)` for
+    /// light blocks of several functions that were added up, and what was not kept.
     pub name: String,
     /// File name of its module.
     pub module: String,
@@ -78,22 +79,29 @@ impl Sum {
 
 /// The name of code that a program makes while it runs.
 const GENERATED: &str = "(generated code)";
+/// The name of blocks that were added up.
+const TOGETHER: &str = "(functions not told apart)";
 
 /// All functions, largest share first.
 pub fn view(subject: &Subject<'_>, namer: &mut Namer<'_>) -> Vec<FunctionView> {
     let starts = subject.starts.filter(|starts| starts.all().weight > 0);
     let mut sums: BTreeMap<Function, Sum> = BTreeMap::new();
-    let mut add = |place: Place, weight: u64, samples: u64| {
-        let function = if is_generated(subject, place) { generated() } else { namer.function(place) };
+    let mut add = |place: Place, weight: u64, samples: u64, bytes: u32| {
+        let mut function = if is_generated(subject, place) { unnamed(GENERATED) } else { namer.function(place) };
+        // Light blocks that were added up may be of several functions.
+        let last = Place(place.0 + u64::from(bytes.max(1)) - 1);
+        if function.name != GENERATED && bytes > 1 && namer.function(last) != function {
+            function = unnamed(TOGETHER);
+        }
         sums.entry(function).or_insert_with(|| Sum::at(place.0)).add(place.0, weight, samples);
     };
     let (all, rest) = match starts {
         Some(starts) => {
-            starts.starts.iter().for_each(|s| add(Place(s.pc), s.sum.weight, s.sum.count));
+            starts.starts.iter().for_each(|s| add(Place(s.pc), s.sum.weight, s.sum.count, 1));
             (starts.all().weight, ("(samples not kept)", starts.not_kept.weight, starts.not_kept.count))
         }
         None => {
-            subject.blocks.iter().for_each(|block| add(block.place, block.weight, 0));
+            subject.blocks.iter().for_each(|block| add(block.place, block.weight, 0, block.bytes));
             let kept: u64 = subject.blocks.iter().map(|block| block.weight).sum();
             (all_code(subject), ("(blocks not kept)", all_code(subject).saturating_sub(kept), 0))
         }
@@ -107,7 +115,7 @@ pub fn view(subject: &Subject<'_>, namer: &mut Namer<'_>) -> Vec<FunctionView> {
     let mut rows = Vec::new();
     for (function, sum) in sums {
         let (source, inlined) =
-            if function.name == GENERATED { (None, None) } else { source(namer.code(sum.lo, sum.hi, &[])) };
+            if is_unnamed(&function) { (None, None) } else { source(namer.code(sum.lo, sum.hi, &[])) };
         let Function { name, module, .. } = function;
         rows.push(FunctionView { name, module, source, inlined, ..row(sum.weight, sum.samples) });
     }
@@ -125,6 +133,10 @@ fn is_generated(subject: &Subject<'_>, place: Place) -> bool {
     subject.regions.get(place).is_some_and(|region| kinds.contains(&region.kind))
 }
 
-fn generated() -> Function {
-    Function { name: GENERATED.into(), ..Function::default() }
+fn unnamed(name: &str) -> Function {
+    Function { name: name.into(), ..Function::default() }
+}
+
+fn is_unnamed(function: &Function) -> bool {
+    function.module.is_empty() && [GENERATED, TOGETHER].contains(&function.name.as_str())
 }
