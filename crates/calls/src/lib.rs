@@ -10,6 +10,8 @@
 //! and the **calling-context tree** (Zilles and Sohi 2001 name call-stack monitoring among what a profiling processor
 //! has to run): instructions by the chain of calls that led to them, recursion folded onto the first activation.
 //!
+//! A jump from one function to the beginning of another is a call as well (`code.rs`).
+//!
 //! What is kept is exact for what was recorded, within [`Limits`]; what does not fit is counted in
 //! [`CallProfile::not_kept`]. In bursts a context begins where the burst does: callers are known from the first return
 //! to them on. Duties of the caller: the whole stream of one process in order. Non-goals: names (`sonde-symbol`), and
@@ -23,6 +25,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod code;
 mod contexts;
 mod kept;
 mod methods;

@@ -1,6 +1,6 @@
 //! What is left of the control flow of a run: plain data, to be stored, merged and shown.
 
-use crate::contexts::{ELSEWHERE, ROOT};
+use crate::contexts::{ELSEWHERE, ROOT, shrink};
 use sonde_event::total;
 use std::collections::{BTreeMap, HashMap};
 
@@ -52,7 +52,8 @@ pub struct Pair {
     pub weight: u64,
 }
 
-/// A node of the calling-context tree. Number 0 is the root, number 1 stands for contexts that were not kept.
+/// A node of the calling-context tree. Number 0 is the root; number 1 stood for contexts that were not kept, and has nothing
+/// since their callers stand for them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Context {
     /// The caller's context: a smaller number (the root is its own).
@@ -65,16 +66,18 @@ pub struct Context {
     pub calls: u64,
     /// Their weight.
     pub calls_weight: u64,
-    /// Instructions executed in this very context.
+    /// Instructions executed in this very context, and in contexts called from it that are not kept.
     pub instructions: u64,
     /// Their weight.
     pub weight: u64,
+    /// The part of it that belongs to contexts which are not kept.
+    pub rest: u64,
 }
 
 /// What did not fit into the limits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NotKept {
-    /// Calls into contexts that were not kept; what they executed is counted for context 1.
+    /// Calls into contexts that were not kept; what they executed is counted for the nearest caller that is.
     pub contexts: u64,
     /// Calls of pairs that were not kept.
     pub pairs: u64,
@@ -93,6 +96,8 @@ pub struct CallProfile {
     pub bursts: u64,
     /// Calls.
     pub calls: u64,
+    /// Those among them that were jumps from the end of one function to the beginning of another, which returns for both.
+    pub tail_calls: u64,
     /// Returns.
     pub returns: u64,
     /// Returns to callers from before the burst.
@@ -204,6 +209,7 @@ impl CallProfile {
         self.weight = self.weight.saturating_add(other.weight);
         self.bursts = self.bursts.saturating_add(other.bursts);
         self.calls = self.calls.saturating_add(other.calls);
+        self.tail_calls = self.tail_calls.saturating_add(other.tail_calls);
         self.returns = self.returns.saturating_add(other.returns);
         self.returns_beyond = self.returns_beyond.saturating_add(other.returns_beyond);
         self.returns_unmatched = self.returns_unmatched.saturating_add(other.returns_unmatched);
@@ -255,6 +261,15 @@ impl CallProfile {
         all
     }
 
+    /// Keeps at most so many contexts, those that are heaviest with all they call.
+    pub fn keep_contexts(&mut self, most: usize) {
+        if self.contexts.len() > most {
+            let shrunk = shrink(&self.contexts, most);
+            self.not_kept.contexts = self.not_kept.contexts.saturating_add(shrunk.calls);
+            self.contexts = shrunk.kept;
+        }
+    }
+
     /// The entry of the function that an address lies in, as far as calls tell: the nearest called entry below it.
     pub fn function_of(&self, address: u64) -> u64 {
         let below = self.functions.partition_point(|f| f.entry <= address);
@@ -272,6 +287,9 @@ impl CallProfile {
         if called.saturating_add(self.not_kept.functions) != self.calls {
             return Err(format!("{} calls, but {called} by function", self.calls));
         }
+        if self.tail_calls > self.calls {
+            return Err(format!("{} calls, but {} by jumps", self.calls, self.tail_calls));
+        }
         let executed = total(self.contexts.iter().map(|c| c.instructions));
         if executed != self.instructions {
             return Err(format!("{} instructions, but {executed} by context", self.instructions));
@@ -283,6 +301,9 @@ impl CallProfile {
         let regions = total(self.regions.iter().map(|r| r.instructions));
         if regions > self.instructions {
             return Err(format!("{regions} instructions in regions, of {}", self.instructions));
+        }
+        if self.contexts.iter().any(|c| c.rest > c.weight) {
+            return Err("contexts that are not kept have more weight than their callers with them".into());
         }
         let misplaced = |(i, c): (usize, &Context)| i > ELSEWHERE as usize && c.parent as usize >= i;
         match self.contexts.iter().enumerate().position(misplaced) {
@@ -297,6 +318,7 @@ fn add(to: &mut Context, from: &Context) {
     to.calls_weight = to.calls_weight.saturating_add(from.calls_weight);
     to.instructions = to.instructions.saturating_add(from.instructions);
     to.weight = to.weight.saturating_add(from.weight);
+    to.rest = to.rest.saturating_add(from.rest);
 }
 
 /// The same tree with equal children united, in preorder, children by address.

@@ -1,11 +1,12 @@
 //! The reader: follows every thread, weighs bursts, keeps the counts.
 
-use crate::contexts::ROOT;
+use crate::contexts::{Contexts, ROOT};
 use crate::kept::{Kept, Tally};
 use crate::profile::{Backward, CallProfile, Invoked, Pair, Region};
 use crate::steps::Steps;
 use crate::thread::Thread;
 use rustc_hash::FxHashMap;
+use sonde_event::maps::Mapping;
 use sonde_event::{Begin, End, Passes, Reader, Run, Signal, Syscall, Taken};
 
 /// Bounds on memory.
@@ -32,9 +33,13 @@ const SIGRETURN: u64 = 15;
 #[derive(Clone, Copy)]
 enum Deed {
     Passed(u32),
-    CutShort { pc: u64, insns: u32 },
+    CutShort {
+        pc: u64,
+        insns: u32,
+    },
     Interrupted,
-    Resumed,
+    /// A handler ended; where the program went on.
+    Resumed(u64),
 }
 
 impl Deed {
@@ -102,15 +107,12 @@ impl CallsReader {
     pub fn memory_bytes(&self) -> usize {
         let bursts = self.others.values().chain(self.current.as_ref().map(|current| &current.1));
         let deeds: usize = bursts.map(|b| b.deeds.capacity() * size_of::<Deed>()).sum();
-        let map = size_of::<((u64, u64), Tally)>();
-        let maps = self.kept.pairs.capacity() + self.kept.functions.capacity() + self.kept.carried.capacity();
         deeds
-            + maps * map
+            + self.kept.memory_bytes()
             + self.odd_bytes
             + self.steps.capacity() * size_of::<Option<Box<Steps>>>()
             + self.paths.capacity() * size_of::<Tally>()
             + self.straight.capacity() * 2
-            + self.kept.contexts.memory_bytes()
     }
 
     fn know(&mut self, exit: usize, run: &Run<'_>) {
@@ -120,7 +122,7 @@ impl CallsReader {
             self.straight.resize(self.steps.len(), 0);
         }
         if self.steps[exit].is_none() {
-            let steps = Steps::of(run.superblock, run.path);
+            let steps = Steps::of(run.superblock, run.path, &mut self.kept.code);
             self.odd_bytes +=
                 size_of::<Steps>() + size_of_val(&steps.branches[..]) + size_of_val(&steps.turns[..]);
             self.straight[exit] = if steps.is_straight() { run.path.insns } else { 0 };
@@ -143,7 +145,8 @@ impl CallsReader {
     fn note(&mut self, tid: i32, deed: Deed, instructions: u64) {
         if self.burst_weight.is_none() {
             self.turn_to(tid);
-            return self.go_through(deed, 1);
+            self.go_through(deed, 1);
+            return self.make_room();
         }
         let burst = self.turn_to(tid);
         burst.instructions += instructions;
@@ -193,7 +196,12 @@ impl CallsReader {
             Deed::Passed(_) => {}
             Deed::CutShort { pc, insns } => self.kept.cut_short(thread, pc, insns, weight),
             Deed::Interrupted => thread.interrupt(),
-            Deed::Resumed => thread.resume(),
+            Deed::Resumed(pc) => {
+                // A burst may have begun in the handler.
+                if !thread.resume() {
+                    self.kept.begin_around(thread, pc);
+                }
+            }
         }
     }
 
@@ -219,6 +227,23 @@ impl CallsReader {
         }
         deeds.clear();
         self.turn_to(tid).deeds = deeds;
+        self.make_room();
+    }
+
+    /// Drops light contexts where heavier ones may come.
+    #[inline]
+    fn make_room(&mut self) {
+        if self.kept.contexts.wants_room() {
+            let number = self.kept.contexts.make_room();
+            let current = self.current.as_mut().map(|(_, burst)| burst);
+            let contexts = &mut self.kept.contexts;
+            for burst in self.others.values_mut().chain(current) {
+                burst.thread.renumber(&number);
+                burst
+                    .thread
+                    .revive(Contexts::is_beyond, |from, function| contexts.enter(from, function, false));
+            }
+        }
     }
 
     /// The first branch behind the beginning of a burst ends the region that has the burst's time.
@@ -241,7 +266,8 @@ impl CallsReader {
         let time = burst.weight.unwrap_or(all);
         let (Some(pc), beyond) = (burst.began.take(), burst.thread.take_beyond()) else { return };
         let mut context = ROOT;
-        for function in beyond.into_iter().rev().chain([pc]) {
+        for pc in beyond.into_iter().rev().chain([pc]) {
+            let function = self.kept.code.function(pc);
             context = self.kept.contexts.enter(context, function, true);
         }
         self.kept.contexts.sampled(context, time);
@@ -307,9 +333,10 @@ impl CallsReader {
 impl Reader for CallsReader {
     fn begin(&mut self, begin: &Begin) {
         self.close(begin.tid);
-        let context = self.kept.contexts.enter(ROOT, begin.pc, true);
+        let function = self.kept.code.function(begin.pc);
+        let context = self.kept.contexts.enter(ROOT, function, true);
         let burst = self.turn_to(begin.tid);
-        (burst.thread, burst.weight) = (Thread::at(context), None);
+        (burst.thread, burst.weight) = (Thread::at(context, function), None);
         burst.began = begin.kernel.is_none().then_some(begin.pc);
         burst.in_region = burst.began.is_some();
         self.kept.totals.bursts += 1;
@@ -341,7 +368,8 @@ impl Reader for CallsReader {
         let burst = self.turn_to(passes.tid());
         if !weighted {
             passes.taken().iter().for_each(|taken| self.count(taken.exit, taken.times.into(), 1));
-            return self.follow(exits, 1);
+            self.follow(exits, 1);
+            return self.make_room();
         }
         let instructions = |taken: &Taken| u64::from(taken.times) * u64::from(passes.size(taken.exit).insns);
         burst.instructions += passes.taken().iter().map(instructions).sum::<u64>();
@@ -360,12 +388,18 @@ impl Reader for CallsReader {
 
     fn syscall(&mut self, syscall: &Syscall) {
         if syscall.number == SIGRETURN {
-            self.note(syscall.tid, Deed::Resumed, 0);
+            self.note(syscall.tid, Deed::Resumed(syscall.pc), 0);
         }
     }
 
     fn signal(&mut self, signal: &Signal) {
         self.note(signal.tid, Deed::Interrupted, 0);
+    }
+
+    fn mapping(&mut self, mapping: &Mapping) {
+        if self.kept.code.mapping(mapping) {
+            self.kept.forget_targets();
+        }
     }
 
     fn gap(&mut self) {

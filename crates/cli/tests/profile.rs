@@ -263,3 +263,64 @@ fn the_reason_is_said_once() {
         }
     }
 }
+
+/// Executions that bursts see whole are mostly short ones: that is not what is said of a loop.
+#[test]
+fn loops_have_their_iterations_however_short_bursts_are() {
+    let bench = Bench::new();
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/trips.c");
+    let program = bench.path("trips");
+    let built = Command::new("cc").args(["-g", "-O2", "-o"]).arg(&program).arg(source).status();
+    assert!(built.expect("a C compiler").success());
+    bench.run(&["--period", "500us"], "trips.sonde", &program, "100000");
+    let report = bench.json(&["report", "trips.sonde", "--json", "--section", "loops", "--top", "0"]);
+    let of = |name: &str| {
+        let loops = report["loops"]["loops"].as_array().expect("loops");
+        let found = loops.iter().find(|l| l["name"].as_str().is_some_and(|n| n.starts_with(name)));
+        found.unwrap_or_else(|| panic!("no loop in {name}: {report}")).clone()
+    };
+    for (name, truth) in [("bimodal", 1005.0), ("uniform", 450.5), ("fixed", 300.0)] {
+        let l = of(name);
+        let number = |key: &str| l[key].as_f64().unwrap_or(f64::INFINITY);
+        let (mean, low, high) =
+            (number("iterations"), number("iterations_at_least"), number("iterations_at_most"));
+        assert!(low <= mean && mean <= high, "{l}");
+        // Four times the width of its interval, and never off by more than a factor of 3.
+        let room = (high / low).powf(2.0).max(1.2);
+        assert!(mean / truth < room && truth / mean < room && room < 81.0, "{name}: {l}");
+        assert!(mean > truth / 3.0 || high.is_infinite(), "{name}: {l}");
+    }
+}
+
+/// However many functions a program has, each has the weight of its code.
+#[test]
+fn functions_of_large_programs_have_all_their_weight() {
+    let bench = Bench::new();
+    let mut source = String::from("volatile long sink, zero;\n");
+    for i in 0..3000 {
+        source += &format!(
+            "__attribute__((noinline)) void f{i}(long n) {{ if (n & 1) sink += n; else sink -= n; if (n == zero) sink ^= {i}; sink++; }}\n"
+        );
+    }
+    source += "static void (*const all[])(long) = {";
+    (0..3000).for_each(|i| source += &format!("f{i},"));
+    source += "};\nint main(void) { for (long k = 1; k < 3; k++) for (long i = 0; i < 3000; i++) all[i](k); return 0; }\n";
+    std::fs::write(bench.path("large.c"), source).expect("a file");
+    let program = bench.path("large");
+    let built = Command::new("cc").args(["-O1", "-o"]).arg(&program).arg(bench.path("large.c")).status();
+    assert!(built.expect("a C compiler").success());
+    // As much memory as is needed, and so little that not every way through the code has a number.
+    for (memory, most, least) in [("64M", 0.001, 2500), ("6M", 0.6, 100)] {
+        let options = ["--policy", "always", "--what", "code", "--max-memory", memory];
+        bench.run(&options, "large.sonde", &program, "");
+        let report = bench.json(&["report", "large.sonde", "--json", "--section", "functions", "--top", "0"]);
+        let rows = report["functions"].as_array().expect("functions");
+        let share = |row: &serde_json::Value| row["share"].as_f64().expect("a share");
+        let lost: f64 = rows.iter().filter(|row| row["name"] == "(blocks not kept)").map(share).sum();
+        let together: f64 =
+            rows.iter().filter(|row| row["name"] == "(functions not told apart)").map(share).sum();
+        assert_eq!(lost, 0.0, "{memory}");
+        assert!(together < most, "{memory}: {together}");
+        assert!(rows.len() > least, "{memory}: {} functions", rows.len());
+    }
+}

@@ -10,11 +10,14 @@ mod burst;
 mod claims;
 mod config;
 mod finish;
+mod notes;
 mod profile;
 mod reader;
 mod rounds;
+mod seen;
 mod thread;
 
 pub use config::{ExactConfig, Weight};
 pub use profile::{BUCKETS, Cut, Doubts, LoopStats, LoopsProfile, Rounds, Spread};
 pub use reader::ExactReader;
+pub use seen::{Estimate, Seen};

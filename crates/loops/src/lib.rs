@@ -47,7 +47,8 @@ pub use daprof::{
 };
 pub use error::LoopsError;
 pub use exact::{
-    BUCKETS, Cut, Doubts, ExactConfig, ExactReader, LoopStats, LoopsProfile, Rounds, Spread, Weight,
+    BUCKETS, Cut, Doubts, Estimate, ExactConfig, ExactReader, LoopStats, LoopsProfile, Rounds, Seen, Spread,
+    Weight,
 };
 pub use frequent::{FrequentConfig, FrequentLoop, FrequentProfile, FrequentReader};
 pub use observer::{ObservedLoop, ObserverProfile, ObserverReader};

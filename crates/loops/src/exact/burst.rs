@@ -1,6 +1,8 @@
 //! Where the time of bursts goes: a burst's time belongs to the instruction that it began at, and so to the loops around
-//! that instruction and around the calls that led there.
+//! that instruction and around the calls that led there. And what bursts saw of each block, for iterations.
 
+use super::notes::Notes;
+use super::seen::Seen;
 use crate::graph::Graph;
 use crate::natural::{Forest, NONE};
 use rustc_hash::FxHashMap;
@@ -18,6 +20,12 @@ pub(super) struct Burst {
     /// The instruction that it began at, then where its callers go on, as far as the thread returned to them. Empty if the
     /// time is not that of any code.
     chain: Vec<u64>,
+    /// Passes through blocks in executions that are over, or the burst is.
+    rounds: Notes<u32>,
+    /// How often such an execution was seen to begin, and to end.
+    ends: Notes<u32>,
+    /// The two above are counted in as many instructions of each burst, and this one has had them.
+    pub is_counted: bool,
 }
 
 impl Burst {
@@ -40,8 +48,20 @@ impl Burst {
         }
     }
 
+    /// Passes through a block were seen, with so many of the begin and the end.
+    #[inline]
+    pub fn see(&mut self, node: u32, passes: u64, ends: u64) {
+        if self.is_counted {
+            return;
+        }
+        self.rounds.add(node, passes);
+        if ends > 0 {
+            self.ends.add(node, ends);
+        }
+    }
+
     pub fn memory_bytes(&self) -> usize {
-        self.chain.capacity() * 8
+        self.chain.capacity() * 8 + self.rounds.memory_bytes() + self.ends.memory_bytes()
     }
 }
 
@@ -51,11 +71,15 @@ pub(super) struct Samples {
     chains: FxHashMap<Box<[u64]>, f64>,
     /// Instructions of all chains.
     length: usize,
+    /// What bursts saw, by block.
+    seen: Vec<Seen>,
 }
 
 impl Samples {
     /// A burst is over.
     pub fn add(&mut self, burst: &mut Burst) {
+        self.add_seen(burst);
+        burst.is_counted = false;
         let (weight, chain) = (1.0 + burst.more, &burst.chain[..]);
         let Some(start) = chain.first() else { return };
         let chain = if self.chains.len() < MOST { chain } else { std::slice::from_ref(start) };
@@ -70,7 +94,33 @@ impl Samples {
     }
 
     pub fn memory_bytes(&self) -> usize {
-        self.chains.capacity() * 25 + self.length * 8
+        self.chains.capacity() * 25 + self.length * 8 + self.seen.capacity() * size_of::<Seen>()
+    }
+
+    fn add_seen(&mut self, burst: &mut Burst) {
+        let mut ends = burst.ends.take().peekable();
+        let mut rounds = burst.rounds.take().peekable();
+        while let Some(node) = [rounds.peek(), ends.peek()].into_iter().flatten().map(|note| note.0).min() {
+            let passes = rounds.next_if(|note| note.0 == node).map_or(0, |note| note.1);
+            let ends = ends.next_if(|note| note.0 == node).map_or(0, |note| note.1);
+            if self.seen.len() <= node as usize {
+                self.seen.resize(node as usize + 1, Seen::default());
+            }
+            self.seen[node as usize].add(passes, ends);
+        }
+    }
+
+    /// What bursts saw of a block.
+    pub fn seen(&self, node: u32) -> Seen {
+        self.seen.get(node as usize).copied().unwrap_or_default()
+    }
+
+    /// A block was cut in two: both halves were run.
+    pub fn split(&mut self, lower: u32, upper: u32) {
+        if let Some(seen) = self.seen.get(lower as usize).copied() {
+            self.seen.resize(self.seen.len().max(upper as usize + 1), Seen::default());
+            self.seen[upper as usize] = seen;
+        }
     }
 
     /// The weight of all.

@@ -5,6 +5,7 @@ use super::claims::Judged;
 use super::profile::{LATCHES, LoopStats, Rounds, Spread};
 use super::reader::Counted;
 use super::rounds::{Passes, Tallies};
+use super::seen::Seen;
 use crate::graph::Graph;
 use crate::natural::{Forest, NONE, Rows};
 use sonde_event::{Catalog, Class};
@@ -61,6 +62,9 @@ pub(super) fn loops(
     let tallies = measured.tallies;
     let recursive = bodies(graph, &forest, &visits, measured, &mut stats);
     let mut irregular = Rounds { regions: forest.irregular.len() as u64, ..Rounds::default() };
+    for (id, l) in stats.iter_mut().enumerate() {
+        l.seen = measured.samples.map_or_else(Seen::default, |samples| samples.seen(forest.loops[id].header));
+    }
     let misplaced = executions(graph, &forest, &rows, tallies, &mut stats, &mut irregular);
     for (id, l) in stats.iter_mut().enumerate() {
         let header = forest.loops[id].header;
@@ -160,7 +164,10 @@ fn executions(
     stats: &mut [LoopStats],
     irregular: &mut Rounds,
 ) -> u64 {
-    let tests_first: Vec<bool> = (0..stats.len()).map(|id| tests_first(graph, forest, rows, id)).collect();
+    let working = working(graph, forest);
+    for (id, l) in stats.iter_mut().enumerate() {
+        l.tests_first = tests_first(graph, forest, rows, id, working[id]);
+    }
     let mut whole = tallies.executions();
     let misplaced = claims(graph, forest, tallies, stats, &mut whole);
     for (node, after, passes) in whole {
@@ -173,7 +180,9 @@ fn executions(
             continue;
         }
         let outside = after == NONE || !forest.holds(id, after);
-        add(&mut stats[id as usize], &passes, outside && tests_first[id as usize]);
+        let l = &mut stats[id as usize];
+        let test = outside && l.tests_first;
+        add(l, &passes, test);
     }
     misplaced
 }
@@ -195,6 +204,9 @@ fn claims(
         }
         let Some(l) = stats.get_mut(forest.headed[claim.node as usize] as usize) else { continue };
         l.cut.passes += n * claim.passes;
+        // What seemed to begin and end was neither, or did not end.
+        let ends = if judged == Judged::Open { n } else { 2 * n };
+        l.seen.ends = l.seen.ends.saturating_sub(ends);
         match judged {
             // Rounds of one execution may seem to be many: each activation began within one.
             Judged::Began(most) if before != (claim.opening, claim.node) => l.cut.starts += n.min(most),
@@ -207,9 +219,13 @@ fn claims(
 }
 
 /// Whether a loop is tested where it begins (`while`), not where it goes round (`do while`, and a `while` that the
-/// compiler turned into one): nothing that goes round can leave.
-fn tests_first(graph: &Graph, forest: &Forest, rows: &Rows, id: usize) -> bool {
+/// compiler turned into one): nothing that goes round can leave. Without optimization, `while (1)` with a `break` at its end
+/// goes round by a jump behind that: what lies before the test is not only a test then, but all that the loop does.
+fn tests_first(graph: &Graph, forest: &Forest, rows: &Rows, id: usize, working: usize) -> bool {
     let l = &forest.loops[id];
+    if line(graph, rows, l.header).filter(|node| works(graph, *node)).count() == working {
+        return false;
+    }
     let leaves = |latch: &u32| {
         let ways = rows.of(*latch);
         // A way that was never taken can lead to code that is not known.
@@ -219,16 +235,42 @@ fn tests_first(graph: &Graph, forest: &Forest, rows: &Rows, id: usize) -> bool {
     !l.latches.iter().any(leaves) && !rows.has(end_of_line(graph, rows, l.header), l.header)
 }
 
-/// The last block of the straight line that begins with a block.
-fn end_of_line(graph: &Graph, rows: &Rows, start: u32) -> u32 {
-    let mut node = start;
-    while graph.nodes[node as usize].straight {
-        match rows.of(node) {
-            [next] if *next != start => node = *next,
-            _ => break,
+/// Whether a block does anything but jump.
+fn works(graph: &Graph, node: u32) -> bool {
+    let block = &graph.nodes[node as usize];
+    block.insns.len() > 1 || block.branch != Some(Class::Jump)
+}
+
+/// How many blocks of each loop, inner ones included, do anything but jump.
+fn working(graph: &Graph, forest: &Forest) -> Vec<usize> {
+    let mut count = vec![0; forest.loops.len()];
+    for node in (0..graph.nodes.len() as u32).filter(|node| works(graph, *node)) {
+        if let Some(count) = count.get_mut(forest.inner[node as usize] as usize) {
+            *count += 1;
         }
     }
-    node
+    // Inner loops come behind outer ones.
+    for id in (0..count.len()).rev() {
+        let inner = count[id];
+        if let Some(outer) = count.get_mut(forest.loops[id].parent as usize) {
+            *outer += inner;
+        }
+    }
+    count
+}
+
+/// The last block of the straight line that begins with a block.
+fn end_of_line(graph: &Graph, rows: &Rows, start: u32) -> u32 {
+    line(graph, rows, start).last().unwrap_or(start)
+}
+
+/// The straight line that begins with a block.
+fn line<'a>(graph: &'a Graph, rows: &'a Rows, start: u32) -> impl Iterator<Item = u32> + 'a {
+    std::iter::successors(Some(start), move |node| match rows.of(*node) {
+        [next] if graph.nodes[*node as usize].straight && *next != start => Some(*next),
+        _ => None,
+    })
+    .take(graph.nodes.len())
 }
 
 /// Adds executions; `test` says that the last pass of each was only a test.

@@ -1,5 +1,6 @@
 //! The result: plain data that can be added up, moved to stable places and checked.
 
+use super::seen::{Estimate, Seen};
 use sonde_event::total;
 use std::collections::BTreeMap;
 
@@ -105,6 +106,10 @@ pub struct LoopStats {
     pub single: u64,
     /// Executions not seen whole.
     pub cut: Cut,
+    /// What bursts saw of it, whole or not; nothing where not only bursts were recorded.
+    pub seen: Seen,
+    /// It is tested where it begins.
+    pub tests_first: bool,
     /// Instructions executed in its body without inner loops and called functions.
     pub own: u64,
     /// Instructions executed from entering to leaving it, with inner loops and called functions; recursion counts once.
@@ -116,6 +121,22 @@ pub struct LoopStats {
 }
 
 impl LoopStats {
+    /// Iterations per execution, from all that bursts saw; none if they saw nothing, or everything was recorded.
+    pub fn iterations_each(&self) -> Option<Estimate> {
+        let passes = self.seen.passes_each()?;
+        // The last pass of a loop that is tested where it begins may be only the test.
+        let tests = match self.whole.executions {
+            0 => f64::from(u8::from(self.tests_first)),
+            n => self.passes.saturating_sub(self.whole.iterations) as f64 / n as f64,
+        };
+        let less = |passes: f64| (passes - tests).max(0.0);
+        Some(Estimate {
+            mean: less(passes.mean),
+            at_least: less(passes.at_least),
+            at_most: passes.at_most.map(less),
+        })
+    }
+
     fn merge(&mut self, other: &LoopStats) {
         self.latches.extend(&other.latches);
         self.latches.sort_unstable();
@@ -136,6 +157,8 @@ impl LoopStats {
         self.cut.starts = self.cut.starts.saturating_add(other.cut.starts);
         self.cut.ends = self.cut.ends.saturating_add(other.cut.ends);
         self.cut.passes = self.cut.passes.saturating_add(other.cut.passes);
+        self.seen.merge(&other.seen);
+        self.tests_first |= other.tests_first;
         self.own = self.own.saturating_add(other.own);
         self.inclusive = self.inclusive.saturating_add(other.inclusive);
         self.own_weight += other.own_weight;

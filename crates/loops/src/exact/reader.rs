@@ -40,6 +40,9 @@ pub struct ExactReader {
     return_sites: FxHashSet<u64>,
     instructions: u64,
     bursts: u64,
+    /// Instructions of the shortest burst that used up its length: iterations are counted in so many of each, since
+    /// slow code has more of the beginnings than of the checks that bursts are as long as (docs/design/loops.md).
+    counted_insns: u64,
     /// Instructions at which the loops are to be looked for again; never, if nothing new was seen.
     look_at: u64,
     looked_at: u64,
@@ -71,6 +74,7 @@ impl ExactReader {
             return_sites: FxHashSet::default(),
             instructions: 0,
             bursts: 0,
+            counted_insns: u64::MAX,
             look_at: u64::MAX,
             looked_at: 0,
             doubts: Doubts::default(),
@@ -110,7 +114,8 @@ impl ExactReader {
 
     /// The thread and what it needs to leave blocks.
     fn parts(&mut self, thread: usize) -> (&mut Thread, Ledger<'_>) {
-        let ledger = Ledger { forest: &self.forest, tallies: &mut self.tallies };
+        let weighted = self.config.weight == Weight::Bursts;
+        let ledger = Ledger { forest: &self.forest, tallies: &mut self.tallies, weighted };
         (&mut self.threads[thread], ledger)
     }
 
@@ -153,6 +158,7 @@ impl ExactReader {
         }
         self.forest.grow(self.graph.nodes.len(), splits.iter().map(|s| (s.lower, s.upper)));
         for split in splits {
+            self.samples.split(split.lower, split.upper);
             self.threads.iter_mut().for_each(|thread| thread.apply(*split));
         }
     }
@@ -175,7 +181,8 @@ impl ExactReader {
     #[inline]
     fn walk(&mut self, index: usize, run: &Run<'_>) {
         let thread = &mut self.threads[index];
-        let mut ledger = Ledger { forest: &self.forest, tallies: &mut self.tallies };
+        let weighted = self.config.weight == Weight::Bursts;
+        let mut ledger = Ledger { forest: &self.forest, tallies: &mut self.tallies, weighted };
         let before = thread.insns;
         for step in self.graph.steps(run.path.superblock) {
             if step.first >= run.path.insns {
@@ -192,7 +199,9 @@ impl ExactReader {
     fn cut(&mut self, index: usize) {
         let (thread, mut ledger) = self.parts(index);
         thread.cut(&mut ledger);
-        self.samples.add(&mut self.threads[index].burst);
+        let thread = &mut self.threads[index];
+        thread.burst_start = thread.insns;
+        self.samples.add(&mut thread.burst);
     }
 
     /// The burst that a thread is in weighs so many times what others do.
@@ -272,7 +281,11 @@ impl Reader for ExactReader {
         self.threads[index].cut_at = None;
         let exit = self.count(run);
         self.walk(index, run);
-        self.threads[index].last_pc = run.insns().last().map_or(0, |insn| insn.pc);
+        let thread = &mut self.threads[index];
+        thread.last_pc = run.insns().last().map_or(0, |insn| insn.pc);
+        if thread.insns - thread.burst_start >= self.counted_insns && !thread.burst.is_counted {
+            thread.end_count();
+        }
         if exit == NONE {
             self.threads[index].pending = Pending::Jump(NONE);
             self.threads[index].cut_at = Some(run.path.target);
@@ -295,7 +308,11 @@ impl Reader for ExactReader {
         if self.look_at != u64::MAX && (fresh || end.cause == Cause::Exit) {
             self.look();
         }
+        let insns = self.threads[index].insns - self.threads[index].burst_start;
         self.cut(index);
+        if end.cause == Cause::Checks && insns > 0 {
+            self.counted_insns = self.counted_insns.min(insns);
+        }
         if end.cause == Cause::Exit {
             self.by_tid.remove(&end.tid);
             self.free.push(index as u32);

@@ -79,6 +79,8 @@ pub(super) struct Thread {
     placed: bool,
     /// Instructions executed.
     pub insns: u64,
+    /// Instructions when the burst began.
+    pub burst_start: u64,
     pub pending: Pending,
     /// The last block of the last pass.
     pub last_node: u32,
@@ -94,6 +96,8 @@ pub(super) struct Thread {
 pub(super) struct Ledger<'a> {
     pub forest: &'a Forest,
     pub tallies: &'a mut Tallies,
+    /// Whether to note what was left in the thread's `burst`.
+    pub weighted: bool,
 }
 
 /// Outer activations that are searched for the same loop.
@@ -108,6 +112,7 @@ impl Thread {
             floor: 1,
             placed: false,
             insns: 0,
+            burst_start: 0,
             pending: Pending::Nothing,
             last_node: NONE,
             last_pc: 0,
@@ -168,6 +173,9 @@ impl Thread {
             if id != NONE {
                 over |= self.leave_loop(i, id, ledger);
             }
+            if ledger.weighted {
+                self.burst.see(entry.node, entry.passes, u64::from(!entry.cut) + u64::from(over));
+            }
             if over && !entry.cut {
                 let after = self.after(i, next, ledger);
                 if opening == NONE && last == NONE {
@@ -184,6 +192,15 @@ impl Thread {
         for entry in self.way.drain(from..).rev() {
             self.place[entry.node as usize] = entry.outer;
         }
+    }
+
+    /// As many instructions of this burst were seen as of others: what is active now counts so far.
+    #[cold]
+    pub fn end_count(&mut self) {
+        for entry in &self.way {
+            self.burst.see(entry.node, entry.passes, u64::from(!entry.cut));
+        }
+        self.burst.is_counted = true;
     }
 
     /// The block behind the straight line that begins at place `i`.

@@ -16,6 +16,7 @@ pub(crate) fn encode(calls: &CallProfile) -> wire::Calls {
         weight: calls.weight,
         bursts: calls.bursts,
         calls: calls.calls,
+        tail_calls: calls.tail_calls,
         returns: calls.returns,
         returns_beyond: calls.returns_beyond,
         returns_unmatched: calls.returns_unmatched,
@@ -58,6 +59,7 @@ fn contexts(contexts: &[Context]) -> wire::Contexts {
         calls_weight: column(|c| c.calls_weight),
         instructions: column(|c| c.instructions),
         weight: column(|c| c.weight),
+        rest: if contexts.iter().any(|c| c.rest > 0) { column(|c| c.rest) } else { Vec::new() },
     }
 }
 
@@ -83,6 +85,7 @@ pub(crate) fn decode(calls: wire::Calls) -> Result<CallProfile, ProfileError> {
         weight: calls.weight,
         bursts: calls.bursts,
         calls: calls.calls,
+        tail_calls: calls.tail_calls,
         returns: calls.returns,
         returns_beyond: calls.returns_beyond,
         returns_unmatched: calls.returns_unmatched,
@@ -123,6 +126,9 @@ fn decode_contexts(list: &wire::Contexts) -> Result<Vec<Context>, ProfileError> 
         list.weight.len(),
     ];
     even("contexts", &lengths)?;
+    if !list.rest.is_empty() {
+        even("contexts", &[list.parent.len(), list.rest.len()])?;
+    }
     let context = |i: usize| Context {
         parent: list.parent[i],
         function: list.function[i],
@@ -131,6 +137,8 @@ fn decode_contexts(list: &wire::Contexts) -> Result<Vec<Context>, ProfileError> 
         calls_weight: list.calls_weight[i],
         instructions: list.instructions[i],
         weight: list.weight[i],
+        // Older profiles have one context that stands for the rest.
+        rest: list.rest.get(i).copied().unwrap_or(0),
     };
     Ok((0..list.parent.len()).map(context).collect())
 }
@@ -180,7 +188,7 @@ pub(crate) fn bound(calls: &mut CallProfile, most: usize) -> u64 {
     calls.not_kept.functions += functions.iter().map(|f| f.count).sum::<u64>();
     let pairs = heaviest(&mut calls.pairs, most, |p| p.weight, |p| (p.site, p.callee));
     calls.not_kept.pairs += pairs.iter().map(|p| p.count).sum::<u64>();
-    bound_contexts(calls, most.max(ELSEWHERE + 1));
+    calls.keep_contexts(most.max(ELSEWHERE + 1));
     (regions.len() + backward.len()) as u64
 }
 
@@ -198,34 +206,4 @@ fn heaviest<T: Copy, K: Ord>(
     let gone = all.split_off(most);
     all.sort_by_key(key);
     gone
-}
-
-/// Contexts that are light with all they call go; what they executed is counted for the one that stands for the rest.
-fn bound_contexts(calls: &mut CallProfile, most: usize) {
-    let count = calls.contexts.len();
-    if count <= most {
-        return;
-    }
-    let inclusive = calls.inclusive();
-    let mut order: Vec<usize> = (ELSEWHERE + 1..count).collect();
-    // A caller is at least as heavy as what it calls, and comes before it: so what stays is a tree.
-    order.sort_by_key(|i| (Reverse(inclusive[*i]), *i));
-    let mut stays = vec![false; count];
-    (0..=ELSEWHERE).chain(order.into_iter().take(most - ELSEWHERE - 1)).for_each(|i| stays[i] = true);
-    let mut numbers = vec![ELSEWHERE as u32; count];
-    let mut kept: Vec<Context> = Vec::with_capacity(most);
-    for (i, context) in calls.contexts.iter().enumerate() {
-        if stays[i] {
-            numbers[i] = kept.len() as u32;
-            kept.push(Context { parent: numbers[context.parent as usize], ..*context });
-        } else {
-            let rest = &mut kept[ELSEWHERE];
-            rest.calls += context.calls;
-            rest.calls_weight += context.calls_weight;
-            rest.instructions += context.instructions;
-            rest.weight += context.weight;
-            calls.not_kept.contexts += context.calls;
-        }
-    }
-    calls.contexts = kept;
 }

@@ -4,7 +4,7 @@ use super::MOST_LOOPS;
 use super::columns::add_up;
 use crate::error::ProfileError;
 use crate::wire;
-use sonde_loops::{BUCKETS, Cut, Doubts, LoopStats, LoopsProfile, Rounds, Spread};
+use sonde_loops::{BUCKETS, Cut, Doubts, LoopStats, LoopsProfile, Rounds, Seen, Spread};
 
 pub(crate) fn encode_head(loops: &LoopsProfile) -> wire::Loops {
     let (irregular, doubts) = (&loops.irregular, &loops.doubts);
@@ -52,6 +52,13 @@ pub(crate) fn encode_one(l: &LoopStats) -> wire::Loop {
         inclusive: l.inclusive,
         own_weight: l.own_weight,
         inclusive_weight: l.inclusive_weight,
+        seen_bursts: l.seen.bursts,
+        seen_passes: l.seen.passes,
+        seen_ends: l.seen.ends,
+        passes_squared: l.seen.passes_squared,
+        products: l.seen.products,
+        ends_squared: l.seen.ends_squared,
+        tests_first: l.tests_first,
     }
 }
 
@@ -103,6 +110,15 @@ pub(crate) fn decode_one(l: wire::Loop) -> Result<LoopStats, ProfileError> {
         passes: l.passes,
         single: l.single,
         cut: Cut { starts: l.cut_starts, ends: l.cut_ends, passes: l.cut_passes },
+        seen: Seen {
+            bursts: l.seen_bursts,
+            passes: l.seen_passes,
+            ends: l.seen_ends,
+            passes_squared: l.passes_squared,
+            products: l.products,
+            ends_squared: l.ends_squared,
+        },
+        tests_first: l.tests_first,
         own: l.own,
         inclusive: l.inclusive,
         own_weight: l.own_weight,
@@ -115,7 +131,9 @@ pub(super) fn within_bounds(loops: &LoopsProfile) -> Result<(), String> {
     if loops.loops.len() > MOST_LOOPS {
         return Err("there are too many".into());
     }
-    let weights = loops.loops.iter().flat_map(|l| [l.own_weight, l.inclusive_weight]);
+    let squares = |l: &LoopStats| [l.seen.passes_squared, l.seen.products, l.seen.ends_squared];
+    let weights =
+        loops.loops.iter().flat_map(|l| [l.own_weight, l.inclusive_weight].into_iter().chain(squares(l)));
     if !weights.chain([loops.weight]).all(|weight| weight.is_finite() && weight >= 0.0) {
         return Err("a weight is no number".into());
     }
@@ -140,6 +158,7 @@ pub(super) fn within_bounds(loops: &LoopsProfile) -> Result<(), String> {
         let (whole, cut) = (&l.whole, &l.cut);
         let counts = [whole.executions, whole.iterations, l.passes, l.single, l.inclusive];
         counts.into_iter().chain([cut.starts, cut.ends, cut.passes]).try_for_each(|count| add_up([count]))?;
+        [l.seen.bursts, l.seen.passes, l.seen.ends].into_iter().try_for_each(|count| add_up([count]))?;
         add_up(whole.buckets)?;
         l.low.checked_add(l.extent).ok_or("a body reaches beyond the last place")?;
     }

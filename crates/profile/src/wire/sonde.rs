@@ -511,7 +511,7 @@ pub struct Calls {
     /// Holes in the stream.
     #[prost(uint64, tag = "10")]
     pub gaps: u64,
-    /// Calls into contexts that were not kept; what they executed is counted for context 1.
+    /// Calls into contexts that were not kept; what they executed is counted for the nearest caller that is.
     #[prost(uint64, tag = "11")]
     pub contexts_not_kept: u64,
     /// Calls of pairs that were not kept.
@@ -535,6 +535,9 @@ pub struct Calls {
     /// The calling-context tree.
     #[prost(message, optional, tag = "18")]
     pub contexts: ::core::option::Option<Contexts>,
+    /// Calls that were jumps from the end of one function to the beginning of another, which returns for both.
+    #[prost(uint64, tag = "19")]
+    pub tail_calls: u64,
 }
 /// Places with counts, in ascending order. Columns of equal length; `instructions` and `callee` are empty where they do not
 /// apply.
@@ -556,7 +559,8 @@ pub struct Counted {
     #[prost(uint64, repeated, tag = "5")]
     pub callee: ::prost::alloc::vec::Vec<u64>,
 }
-/// Calling contexts, callers before those they call. Number 0 is the root, number 1 stands for contexts that were not kept.
+/// Calling contexts, callers before those they call. Number 0 is the root, number 1 stood for contexts that were not kept.
+/// What those executed is now counted for the nearest caller that is kept.
 /// Columns of equal length.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Contexts {
@@ -575,12 +579,15 @@ pub struct Contexts {
     /// Their weight.
     #[prost(uint64, repeated, tag = "5")]
     pub calls_weight: ::prost::alloc::vec::Vec<u64>,
-    /// Instructions executed in this very context.
+    /// Instructions executed in this very context, and in contexts called from it that are not kept.
     #[prost(uint64, repeated, tag = "6")]
     pub instructions: ::prost::alloc::vec::Vec<u64>,
     /// Their weight.
     #[prost(uint64, repeated, tag = "7")]
     pub weight: ::prost::alloc::vec::Vec<u64>,
+    /// The part of `weight` that belongs to contexts called from here which are not kept; empty if there is none.
+    #[prost(uint64, repeated, tag = "8")]
+    pub rest: ::prost::alloc::vec::Vec<u64>,
 }
 /// Hot data streams: sequences of references that were repeated. Addresses are places.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -773,6 +780,27 @@ pub struct Loop {
     /// The weight of `inclusive`.
     #[prost(double, tag = "23")]
     pub inclusive_weight: f64,
+    /// Bursts that saw any of it; nothing where not only bursts were recorded.
+    #[prost(uint64, tag = "24")]
+    pub seen_bursts: u64,
+    /// Passes through its header that they saw.
+    #[prost(uint64, tag = "25")]
+    pub seen_passes: u64,
+    /// Times that they saw it begin, and end, together.
+    #[prost(uint64, tag = "26")]
+    pub seen_ends: u64,
+    /// Sum over bursts of the square of these passes.
+    #[prost(double, tag = "27")]
+    pub passes_squared: f64,
+    /// Sum over bursts of these passes by these ends.
+    #[prost(double, tag = "28")]
+    pub products: f64,
+    /// Sum over bursts of the square of these ends.
+    #[prost(double, tag = "29")]
+    pub ends_squared: f64,
+    /// It is tested where it begins.
+    #[prost(bool, tag = "30")]
+    pub tests_first: bool,
 }
 /// Values that load instructions loaded. Columns of equal length; those of values hold all loads' values one behind the
 /// other.

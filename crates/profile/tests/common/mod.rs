@@ -231,6 +231,7 @@ pub fn calls(code: &dyn Fn(u64) -> u64) -> CallProfile {
         calls_weight: 3 * calls,
         instructions,
         weight: 3 * instructions,
+        rest: 0,
     };
     let root = Context::default();
     CallProfile {

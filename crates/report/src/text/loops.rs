@@ -11,14 +11,17 @@ pub fn loops(out: &mut impl Write, report: &Report, style: Style) -> io::Result<
     let bursts = report.unit != "events";
     let found = count(view.found as u64, "loop", "loops");
     heading(out, style, "loops", &format!("{found}; share of {}", report.share_of))?;
-    let (gap, executions) = if bursts { ("      ", "seen whole") } else { ("", "executions") };
-    writeln!(out, "      own     all{gap} depth    {executions}  iterations each (least-most)")?;
+    let (gap, executions, span) =
+        if bursts { ("      ", "seen whole", "95 %") } else { ("", "executions", "least-most") };
+    writeln!(out, "      own     all{gap} depth    {executions}  iterations each ({span})")?;
     let (shown, _) = some(&view.loops, style);
     for l in shown {
-        let (executions, iterations) = match l.executions {
-            // None was seen from its start to its end.
-            0 => ("-".to_owned(), format!("{:>10}", "-")),
-            n => (grouped(n), iterations(l)),
+        // None may have been seen from its start to its end.
+        let executions = if l.executions == 0 { "-".to_owned() } else { grouped(l.executions) };
+        let iterations = match (l.ends_seen, l.executions) {
+            (Some(_), _) => estimated(l),
+            (None, 0) => format!("{:>10}", "-"),
+            (None, _) => iterations(l),
         };
         let numbers = format!(
             "  {} {}{} {:>5} {executions:>13}  {iterations}",
@@ -32,7 +35,7 @@ pub fn loops(out: &mut impl Write, report: &Report, style: Style) -> io::Result<
     }
     and_more(out, view.found - shown.len())?;
     let cut: u64 = view.loops.iter().map(|l| l.cut).sum();
-    if cut > 0 {
+    if cut > 0 && !bursts {
         let what = count(cut, "execution", "executions");
         writeln!(
             out,
@@ -40,9 +43,9 @@ pub fn loops(out: &mut impl Write, report: &Report, style: Style) -> io::Result<
         )?;
     }
     if bursts {
-        let what = "executions are those that bursts saw from begin to end: a sample, no total of the run. Iterations of \
-                    each are an estimate, too low where executions last about as long as bursts, of which only short ones \
-                    are seen whole";
+        let what = "executions are those that bursts saw from begin to end: a sample, mostly of short ones, and no total of \
+                    the run. Iterations of each are estimated from all that bursts saw of a loop: rounds, and how often it \
+                    began or ended; in brackets what the average is with 95 % probability";
         for line in wrap(what, style.width.saturating_sub(2).max(40)) {
             writeln!(out, "  {line}")?;
         }
@@ -58,6 +61,17 @@ fn where_it_is(l: &LoopView, room: usize) -> String {
     match room.checked_sub(inside.chars().count()).filter(|room| *room >= needed) {
         Some(room) => format!("{}{inside}", fit_code(&l.name, room)),
         None => fit_code(&l.name, room),
+    }
+}
+
+/// What bursts tell: an interval, or only how many at least.
+fn estimated(l: &LoopView) -> String {
+    let figure = |n: f64| if n < 99.95 { format!("{n:.1}") } else { grouped(n.round() as u64) };
+    match l.iterations_at_most {
+        None => format!("{:>10} or more", figure(l.iterations_at_least)),
+        Some(most) => {
+            format!("{:>10} ({}-{})", figure(l.iterations), figure(l.iterations_at_least), figure(most))
+        }
     }
 }
 

@@ -66,6 +66,8 @@ pub struct ContextView {
     pub share: f64,
     /// Share in it alone.
     pub own_share: f64,
+    /// Share of what it calls in contexts that were not kept.
+    pub not_kept_share: f64,
     /// The share is this much more or less, with 95 % probability.
     pub plus_minus: f64,
     /// Calls recorded.
@@ -79,6 +81,8 @@ pub struct ContextView {
 pub struct CallsView {
     /// Calls recorded.
     pub calls: u64,
+    /// Those among them by a jump from the end of one function to the beginning of another, which returns for both.
+    pub tail_calls: u64,
     /// Hot methods.
     pub methods: Vec<MethodView>,
     /// Hot call pairs.
@@ -98,11 +102,19 @@ pub fn view(
 ) -> CallsView {
     CallsView {
         calls: calls.calls,
+        tail_calls: calls.tail_calls,
         methods: methods(subject, calls, namer, options),
         pairs: pairs(subject, calls, namer, options),
         regions: regions(subject, calls, namer, options),
         contexts: contexts(subject, calls, namer, options),
     }
+}
+
+/// Without a symbol the nearest entry that was called stands for the function, unless a symbol says that its function ends
+/// before.
+fn nearest(calls: &CallProfile, namer: &mut Namer<'_>, at: u64) -> u64 {
+    let entry = calls.function_of(at);
+    if namer.function(Place(entry)).start.is_some() { at } else { entry }
 }
 
 fn methods(
@@ -114,8 +126,7 @@ fn methods(
     let mut names: BTreeMap<u64, (String, String)> = BTreeMap::new();
     let all = sonde_calls::methods(calls, |at| {
         let function = namer.function(Place(at));
-        // Without a symbol the nearest entry that was called stands for the function.
-        let key = function.start.map_or_else(|| calls.function_of(at), |start| start.0);
+        let key = function.start.map_or_else(|| nearest(calls, namer, at), |start| start.0);
         let name = if function.start.is_some() { function.name } else { namer.function(Place(key)).name };
         names.entry(key).or_insert((name, function.module));
         key
@@ -183,7 +194,7 @@ fn contexts(
     let mut by_function = calls.clone();
     for context in by_function.contexts.iter_mut().skip(ELSEWHERE as usize + 1) {
         let place = Place(context.function);
-        let start = namer.function(place).start.map_or_else(|| calls.function_of(place.0), |s| s.0);
+        let start = namer.function(place).start.map_or_else(|| nearest(calls, namer, place.0), |s| s.0);
         context.function = start;
     }
     by_function.relocate(&mut |at| at);
@@ -202,7 +213,8 @@ fn contexts(
             name: namer.function(Place(context.function)).name,
             depth: depths[i],
             share: share(inclusive[i]),
-            own_share: share(context.weight),
+            own_share: share(context.weight.saturating_sub(context.rest)),
+            not_kept_share: share(context.rest),
             plus_minus: half_width(share(inclusive[i]), subject.unit, subject.bursts),
             calls: context.calls,
             cut: context.around,

@@ -87,7 +87,8 @@ pub fn view(subject: &Subject<'_>, namer: &mut Namer<'_>) -> Vec<FunctionView> {
     let starts = subject.starts.filter(|starts| starts.all().weight > 0);
     let mut sums: BTreeMap<Function, Sum> = BTreeMap::new();
     let mut add = |place: Place, weight: u64, samples: u64, bytes: u32| {
-        let mut function = if is_generated(subject, place) { unnamed(GENERATED) } else { namer.function(place) };
+        let mut function =
+            if is_generated(subject, place) { unnamed(GENERATED) } else { namer.function(place) };
         // Light blocks that were added up may be of several functions.
         let last = Place(place.0 + u64::from(bytes.max(1)) - 1);
         if function.name != GENERATED && bytes > 1 && namer.function(last) != function {

@@ -7,7 +7,7 @@ use crate::subject::Subject;
 use crate::view::Options;
 use schemars::JsonSchema;
 use serde::Serialize;
-use sonde_loops::{LoopStats, LoopsProfile};
+use sonde_loops::{Estimate, LoopStats, LoopsProfile};
 use sonde_place::Place;
 
 /// A loop.
@@ -25,13 +25,19 @@ pub struct LoopView {
     pub inside: Option<String>,
     /// Executions that were seen whole: entries into the loop. Of bursts these are a sample, and no total of the run.
     pub executions: u64,
-    /// Executions of which the start or the end was not seen; they are in no average.
+    /// Executions of which the start or the end was not seen.
     pub cut: u64,
-    /// Iterations per execution, on average.
+    /// From bursts: how often they saw it begin, and end, together; each execution of the run does either once.
+    pub ends_seen: Option<u64>,
+    /// Iterations per execution, on average. From bursts an estimate by all that they saw, whole executions or not.
     pub iterations: f64,
-    /// Fewest iterations of an execution.
+    /// The average is at least this, with 95 % probability; the same as `iterations` if everything was recorded.
+    pub iterations_at_least: f64,
+    /// The average is at most this; null if no execution was seen to begin or to end.
+    pub iterations_at_most: Option<f64>,
+    /// Fewest iterations of an execution that was seen whole.
     pub iterations_least: u64,
-    /// Most iterations of an execution.
+    /// Most iterations of an execution that was seen whole.
     pub iterations_most: u64,
     /// Executions by iterations: 0, 1, 2 to 3, 4 to 7 ...; without the empty end.
     pub histogram: Vec<u64>,
@@ -92,6 +98,10 @@ fn name(profile: &LoopsProfile, l: &LoopStats, namer: &mut Namer<'_>) -> String 
 
 fn row(subject: &Subject<'_>, profile: &LoopsProfile, l: &LoopStats, namer: &mut Namer<'_>) -> LoopView {
     let share = profile.share(l.inclusive_weight);
+    // Profiles of older versions have only what was seen whole.
+    let exact = Estimate { mean: l.whole.mean(), at_least: l.whole.mean(), at_most: Some(l.whole.mean()) };
+    let estimate = l.iterations_each();
+    let each = estimate.unwrap_or(exact);
     let used = l.whole.buckets.iter().rposition(|n| *n > 0).map_or(0, |last| last + 1);
     LoopView {
         name: name(profile, l, namer),
@@ -101,7 +111,10 @@ fn row(subject: &Subject<'_>, profile: &LoopsProfile, l: &LoopStats, namer: &mut
         inside: l.parent.map(|at| line(namer, at).unwrap_or_else(|| namer.offset(Place(at)))),
         executions: l.whole.executions,
         cut: l.cut.starts + l.cut.ends,
-        iterations: l.whole.mean(),
+        ends_seen: estimate.map(|_| l.seen.ends),
+        iterations: each.mean,
+        iterations_at_least: each.at_least,
+        iterations_at_most: each.at_most,
         iterations_least: l.whole.least,
         iterations_most: l.whole.most,
         histogram: l.whole.buckets[..used].to_vec(),

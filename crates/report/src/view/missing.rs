@@ -105,7 +105,7 @@ pub fn view(subject: &Subject<'_>, namer: &mut Namer<'_>) -> Vec<Missed> {
     let starts = starts.map(|(count, what)| Missed { count, what: what.into() });
     let calls = subject.calls.into_iter().flat_map(|c| {
         [
-            (c.not_kept.contexts, "calls went to contexts that did not fit the limit"),
+            (c.not_kept.contexts, "calls went to contexts that did not fit the limit: what they did counts for their nearest caller"),
             (c.not_kept.pairs, "calls were of pairs that did not fit the limit"),
             (c.not_kept.functions, "calls were of functions that did not fit the limit"),
             (c.returns_unmatched, "returns match no call: stacks were switched or unwound by hand"),
