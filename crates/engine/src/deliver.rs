@@ -25,7 +25,7 @@ const CLEARED_FLAGS: u64 = TRAP_FLAG | 0x400 | 0x1_0000;
 const RED_ZONE: u64 = 128;
 
 /// Our handler for everything.
-pub extern "C" fn on_signal(sig: i32, info: *mut Info, uc: *mut Context) {
+pub(crate) extern "C" fn on_signal(sig: i32, info: *mut Info, uc: *mut Context) {
     let Some(engine) = engine() else { return };
     let thread = engine.pool.find(process::gettid());
     // SAFETY: the context belongs to this thread, which is here and nowhere else.
