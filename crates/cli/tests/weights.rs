@@ -13,6 +13,7 @@ const ALARM: &str = include_str!("programs/alarm.c");
 const KERNEL: &str = include_str!("programs/kernel.c");
 const SHORT_THREADS: &str = include_str!("programs/short_threads.c");
 const TURNS: &str = include_str!("programs/turns.c");
+const GENERATED: &str = include_str!("programs/generated.c");
 const PHASES: &str = include_str!("programs/phases.c");
 
 fn share(report: &Value, function: &str) -> f64 {
@@ -104,6 +105,21 @@ fn halves_around_a_system_call_have_equal_shares() {
     let command = [program.to_str().unwrap(), "halves", "100000"];
     let shown = Shown::new(&bench, &["--period", "2ms"], &command);
     let (share, chance) = shown.share_of("first_half", "second_half");
+    assert!(
+        (share - shown.measured).abs() < chance,
+        "{share}, measured {}: {}",
+        shown.measured,
+        shown.report
+    );
+}
+
+/// Code that a program makes while it runs is never recorded, but has its time.
+#[test]
+fn generated_code_has_its_share() {
+    let bench = Bench::new();
+    let program = bench.compile("generated", GENERATED, &["-O1", "-g"]);
+    let shown = Shown::new(&bench, &["--period", "2ms"], &[program.to_str().unwrap(), "6000"]);
+    let (share, chance) = shown.share_of("(generated code)", "compiled");
     assert!(
         (share - shown.measured).abs() < chance,
         "{share}, measured {}: {}",

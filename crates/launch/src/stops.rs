@@ -14,6 +14,7 @@ mod covered;
 mod followed;
 mod moment;
 mod ringing;
+mod seat;
 mod storm;
 mod unfinished;
 
@@ -21,6 +22,7 @@ use self::apart::Apart;
 pub use self::attach::{Care, attach, finish_exec, is_its_own, is_ours};
 use self::covered::{Covered, MOST_SPARED};
 use self::moment::Tells;
+use self::seat::Seat;
 use self::unfinished::{CALL_STOP, Unfinished};
 use crate::begin::{self, Begun, Site, ptrace};
 use crate::children::{Ended, next_report, take_end};
@@ -29,7 +31,7 @@ use crate::habits::Habits;
 use crate::in_place::{Changes, Entry};
 use crate::place::Holdings;
 use crate::shared::SharedMemory;
-use crate::thread_files::{cpu_ns, family_of, is_running, open_cpu, status_of};
+use crate::thread_files::{cpu_ns, family_of, is_running, open_cpu, processor_of, status_of};
 use std::collections::HashMap;
 use std::fs::File;
 use std::io;
@@ -72,6 +74,7 @@ pub struct Stops {
     processes: HashMap<i32, Process>,
     threads: HashMap<i32, Covered>,
     gaps: Gaps,
+    seat: Seat,
     next_look: Instant,
     /// The program's entry, while it is not there yet and its code is to be changed.
     entry: Option<Entry>,
@@ -129,6 +132,7 @@ impl Stops {
             processes: HashMap::from([(pid, program)]),
             threads: HashMap::new(),
             gaps: Gaps::new(&shared.control().config),
+            seat: Seat::default(),
             next_look: Instant::now(),
             entry: None,
             changes: None,
@@ -353,9 +357,17 @@ impl Stops {
                 next = next.min(lateness);
             }
         }
+        let mut sits = false;
         for (tid, cpu) in due {
             if let Some(thread) = self.threads.get_mut(&tid) {
-                thread.moment.ask(thread.pid, tid, &thread.cpu);
+                // One that makes many faults is asked from elsewhere, where a fault can be told.
+                let pid = thread.pid;
+                let processor = processor_of(pid, tid).filter(|_| !thread.moment.makes_faults(pid, tid, cpu));
+                if processor.is_some_and(|processor| !self.seat.is_at(processor)) {
+                    (next, sits) = (SHORTEST, true);
+                    break;
+                }
+                thread.moment.ask(pid, tid, &thread.cpu);
             }
             if !self.interrupt(tid) {
                 next = next.min(lateness);
@@ -364,6 +376,9 @@ impl Stops {
                 (thread.asked, thread.due_ns) = (true, cpu + gap);
                 next = next.min(Duration::from_nanos(gap).max(SHORTEST));
             }
+        }
+        if !sits {
+            self.seat.leave();
         }
         next
     }
@@ -514,6 +529,7 @@ impl Stops {
     /// The program ended: lets all that is left go, as soon as it can be stopped for that, and says which processes
     /// there were. What does not stop in time is let go by the kernel when Sonde ends.
     pub fn release(&mut self) -> Vec<i32> {
+        self.seat.leave();
         self.threads.retain(|tid, _| !self.apart.is_alone(*tid));
         for tid in self.threads.keys() {
             let _ = ptrace(libc::PTRACE_INTERRUPT, *tid, 0, 0);

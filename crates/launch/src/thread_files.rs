@@ -37,6 +37,12 @@ impl Beginning {
         Some(count(7)? + count(9)?)
     }
 
+    /// The processor that a `stat` file tells of, unless the thread is of a real-time class.
+    fn processor(&self) -> Option<usize> {
+        let is_normal = matches!(self.number(38)?, "0" | "3" | "5");
+        self.number(36)?.parse().ok().filter(|_| is_normal)
+    }
+
     fn field(&self, name: &str) -> Option<&str> {
         self.lines().find_map(|line| line.strip_prefix(name)).map(str::trim)
     }
@@ -108,6 +114,11 @@ pub fn is_running(pid: i32, tid: i32) -> bool {
     }
 }
 
+/// The processor that a thread has, or had last, unless it is of a real-time class.
+pub fn processor_of(pid: i32, tid: i32) -> Option<usize> {
+    Beginning::of(&format!("/proc/{pid}/task/{tid}/stat")).ok()?.processor()
+}
+
 /// Page faults of a thread so far.
 pub fn faults_of(pid: i32, tid: i32) -> Option<u64> {
     Beginning::of(&format!("/proc/{pid}/task/{tid}/stat")).ok()?.faults()
@@ -161,7 +172,7 @@ mod tests {
         let text = b"12 (x\xff) S (y) R 7 12 12 0 -1 4194304 100 200 3 400 5 6";
         bytes[..text.len()].copy_from_slice(text);
         let stat = Beginning { bytes, len: text.len() };
-        assert_eq!((stat.number(0), stat.faults()), (Some("R"), Some(103)));
+        assert_eq!((stat.number(0), stat.faults(), stat.processor()), (Some("R"), Some(103), None));
     }
 
     #[test]
@@ -171,6 +182,7 @@ mod tests {
         let cpu = open_cpu(pid, pid).unwrap();
         assert!(cpu_ns(&cpu).is_some() && slices(&cpu).is_some());
         assert_eq!(family_of(i32::MAX - 7), None);
+        assert!(processor_of(pid, pid).is_some());
         let before = faults_of(pid, pid);
         assert!(before.is_some() && before <= faults_of(pid, pid));
     }

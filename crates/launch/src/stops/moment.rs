@@ -44,6 +44,13 @@ impl Moment {
         self.faults = faults_of(pid, tid);
     }
 
+    /// Whether the thread makes so many faults that a stop in one of them is to be told from others.
+    pub fn makes_faults(&self, pid: i32, tid: i32, cpu: u64) -> bool {
+        let Some((before, since)) = self.begun else { return false };
+        faults_of(pid, tid)
+            .is_some_and(|faults| is_much(faults.saturating_sub(before), cpu.saturating_sub(since)))
+    }
+
     /// The thread stands still.
     pub fn stop(&mut self, pid: i32, tid: i32, cpu: &File) -> Tells {
         let now = (faults_of(pid, tid), slices(cpu), cpu_ns(cpu));
@@ -62,9 +69,8 @@ impl Moment {
             return if is_more(self.faults, faults) { Tells::Fault } else { Tells::Code };
         }
         let (before, since) = self.begun.unwrap_or((faults, cpu));
-        let in_faults = faults.saturating_sub(before).saturating_mul(FAULT_NS);
-        let all = cpu.saturating_sub(since);
-        if in_faults <= all / 16 {
+        let (more, all) = (faults.saturating_sub(before), cpu.saturating_sub(since));
+        if !is_much(more, all) {
             return Tells::Code;
         }
         self.without += 1;
@@ -72,8 +78,13 @@ impl Moment {
             return Tells::Nothing;
         }
         // More often than not it was in one.
-        if in_faults > all / 4 { Tells::Fault } else { Tells::Code }
+        if more.saturating_mul(FAULT_NS) > all / 4 { Tells::Fault } else { Tells::Code }
     }
+}
+
+/// Whether so many faults are a part of so much CPU time that matters.
+fn is_much(faults: u64, cpu: u64) -> bool {
+    faults.saturating_mul(FAULT_NS) > cpu / 16
 }
 
 #[cfg(test)]
