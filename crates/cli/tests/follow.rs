@@ -155,9 +155,9 @@ fn followed_children_are_recorded_and_pooled() {
     assert_eq!(report["children"], 0);
     assert_eq!(report["error"], serde_json::Value::Null);
     // All of the work is done by the children.
-    let hot = &report["hot_code"][0];
-    assert_eq!(hot["function"], "childs_work", "{report}");
-    assert!(hot["own_share"].as_f64().unwrap() > 0.8, "{report}");
+    let hot = report["hot_code"].as_array().unwrap();
+    let work = hot.iter().filter(|hot| hot["function"] == "childs_work");
+    assert!(work.map(|hot| hot["own_share"].as_f64().unwrap()).sum::<f64>() > 0.8, "{report}");
     let programs = followed["programs"].as_array().unwrap();
     assert_eq!(programs.len(), 1, "{report}");
     assert!(programs[0]["path"].as_str().unwrap().ends_with("/parent"));

@@ -226,7 +226,7 @@ fn a_signal_that_was_inherited_as_ignored_reaches_a_handler() {
 #[test]
 fn a_limit_on_the_size_of_files_is_the_programs_and_not_in_our_way() {
     let bench = Bench::new();
-    let work = "ulimit -f; i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; exec sh -c 'ulimit -f; gzip -c few | wc -c'";
+    let work = "ulimit -f; i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; exec sh -c 'ulimit -f; gzip -c few | wc -c'";
     for limit in ["0", "100000"] {
         let native = bench.native(&["sh", "-c", &format!("ulimit -f {limit}; {work}")]).good();
         for mode in [

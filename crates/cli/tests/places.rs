@@ -16,7 +16,7 @@ fn names(report: &Value) -> Vec<String> {
 
 fn assert_named(report: &Value, file: &str) {
     let names = names(report);
-    let file = format!("file {file}+0x0, ");
+    let file = format!("file {file}+0x");
     for start in ["stack of thread 2", "stack of thread 3", &file, "memory:.bss table", "heap"] {
         assert!(names.iter().any(|name| name.starts_with(start)), "{start}: {names:#?}");
     }
@@ -29,7 +29,7 @@ fn memory_of_every_kind_has_its_name() {
     let file = bench.path("lines").display().to_string();
     let program = program.to_str().unwrap();
     let bursts = ["--hot", "2%", "--period", "1ms"];
-    let (done, report) = bench.report(&bursts, &[program, &file, "300000"]);
+    let (done, report) = bench.report(&bursts, &[program, &file, "3000000"]);
     done.good();
     assert_named(&report, &file);
     let (done, report) = bench.report(&["--hot", "2%", "--policy", "always"], &[program, &file, "2000"]);

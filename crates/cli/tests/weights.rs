@@ -102,7 +102,7 @@ fn what_waits_has_its_share() {
 fn halves_around_a_system_call_have_equal_shares() {
     let bench = Bench::new();
     let program = bench.compile("turns", TURNS, &["-O1", "-g"]);
-    let command = [program.to_str().unwrap(), "halves", "100000"];
+    let command = [program.to_str().unwrap(), "halves", "300000"];
     let shown = Shown::new(&bench, &["--period", "2ms"], &command);
     let (share, chance) = shown.share_of("first_half", "second_half");
     assert!(

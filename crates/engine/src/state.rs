@@ -236,6 +236,13 @@ pub unsafe fn start(with: Start) -> Option<&'static Engine> {
         // No thread could ever go native again.
         return None;
     }
+    if config.trigger == trigger::TIMER && !engine.is_resident() {
+        // The first thread's timer runs before the program does: no signal has to meet it in a system call.
+        let tid = sonde_sys::process::gettid();
+        if let Some(thread) = engine.thread_of(tid) {
+            engine.arm(thread, tid);
+        }
+    }
     control.ready.store(1, Ordering::Release);
     Some(engine)
 }
