@@ -341,7 +341,7 @@ fn what_bursts_see_whole_has_all_its_iterations() {
             for (unsigned long i = 0; i < 50; i++) { sink += i; if ((i & 15) == 15) sink ^= 3; }
         }
         int main(void) {
-            for (unsigned long n = 0; n < 200000; n++) {
+            for (unsigned long n = 0; n < 1000000; n++) {
                 for (unsigned long i = 0; i < 50; i++) {
                     sink += i;
                     sink ^= 1;

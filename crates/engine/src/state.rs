@@ -47,6 +47,8 @@ pub struct Engine {
     pub nap: AtomicU32,
     /// Set when the cache has to be thrown away once no thread is in it.
     pub flush_wanted: AtomicU32,
+    /// Questions in a row that nobody answered.
+    pub unanswered: AtomicU32,
 }
 
 static ENGINE: AtomicPtr<Engine> = AtomicPtr::new(core::ptr::null_mut());
@@ -205,6 +207,7 @@ pub unsafe fn start(with: Start) -> Option<&'static Engine> {
         emptied: AtomicU32::new(0),
         nap: AtomicU32::new(0),
         flush_wanted: AtomicU32::new(0),
+        unanswered: AtomicU32::new(0),
     };
     let fresh_pool = fresh.pool.base as u64;
     let flags = MAP_PRIVATE | MAP_ANONYMOUS;

@@ -31,6 +31,8 @@ const FAULTS: u64 = signal::bit(signal::SIGILL)
     | signal::bit(signal::SIGSEGV);
 
 const TRAP_FLAG: u64 = 0x100;
+/// User time, at least, after which a timer comes again that was not set anew.
+const AGAIN_NS: u64 = 250_000_000;
 
 /// Installs the handler of the trigger signal and returns the action that was there.
 ///
@@ -128,7 +130,10 @@ impl Engine {
         let period = if now == 0 { config.period_ns } else { now };
         let (state, r) = random::next(thread.random);
         thread.random = state;
-        let _ = Timer::from_id(thread.timer).arm(random::vary(period, config.jitter, r).max(1000));
+        // Set anew each time, since a periodic timer can keep a slow fork from ever ending; but where nobody answers in
+        // time, it cannot be (`ask.rs`), and comes again by itself, later.
+        let again = period.saturating_mul(8).max(AGAIN_NS);
+        let _ = Timer::from_id(thread.timer).arm(random::vary(period, config.jitter, r).max(1000), again);
         had
     }
 
@@ -349,6 +354,6 @@ impl Engine {
             thread.timer = timer.id();
             thread.has_timer = 1;
         }
-        let _ = Timer::from_id(thread.timer).arm(100_000);
+        let _ = Timer::from_id(thread.timer).arm(100_000, 0);
     }
 }

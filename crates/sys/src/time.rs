@@ -60,9 +60,10 @@ impl Timer {
         Timer(id)
     }
 
-    /// Fires once after `ns` of user time (0 disarms).
-    pub fn arm(self, ns: u64) -> Result<(), Errno> {
-        let spec = [0u64, 0, ns / 1_000_000_000, ns % 1_000_000_000];
+    /// Fires after `ns` of user time (0 disarms), and then again each `again` of it, if that is not 0.
+    pub fn arm(self, ns: u64, again: u64) -> Result<(), Errno> {
+        const SECOND: u64 = 1_000_000_000;
+        let spec = [again / SECOND, again % SECOND, ns / SECOND, ns % SECOND];
         // SAFETY: the specification is 32 bytes.
         unsafe { syscall(223, [self.0 as usize, 0, spec.as_ptr() as usize, 0, 0, 0]) }.map(|_| ())
     }
