@@ -366,8 +366,8 @@ impl Summaries {
         self.turn_to(passes.tid()).recorded |= !passes.list().is_empty();
         for (index, pass) in passes.list().iter().enumerate() {
             let window = &open(&mut self.current, &mut self.common, true).window;
-            let has = || passes.superblock(pass.exit).is_some_and(|superblock| window.has(superblock));
-            if (self.wants.misses || window.is_open() || has())
+            let wants = || passes.superblock(pass.exit).is_some_and(|superblock| window.wants(superblock));
+            if (self.wants.misses || wants())
                 && let Some(run) = passes.run(index)
             {
                 self.note_alone(&run, true);

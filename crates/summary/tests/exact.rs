@@ -6,7 +6,7 @@ mod synthetic;
 use proptest::prelude::*;
 use sonde_cache::{Cache, Found};
 use sonde_event::maps::Mapping;
-use sonde_event::{Access, Begin, Cause, Class, Decoder, Detail, End, ExitKind, Reader, Run};
+use sonde_event::{Access, Begin, Cause, Decoder, Detail, End, ExitKind, Reader, Run};
 use sonde_place::Places;
 use sonde_summary::{BurstTime, Bursts, Config, Kind, Summaries, Summary, Trees, Unit, What};
 use sonde_wire::marker;
@@ -33,13 +33,10 @@ struct Plain {
     cache: Cache,
     has_gaps: bool,
     burst: Vec<(Kind, [u64; 2], u64)>,
-    /// Where the burst began, and the first superblocks of it: what is run before the thread comes round, calls or returns.
+    /// Where the burst began.
     began: u64,
-    window: Vec<u32>,
-    is_open: bool,
-    /// Instructions and references in these, and whether there were any others.
+    /// Instructions and references in superblocks that hold that, and whether there were any others.
     instructions: u64,
-    first: u64,
     references: u64,
     recorded: bool,
     /// Whether what is noted now counts.
@@ -58,10 +55,7 @@ impl Plain {
             has_gaps: config.in_parts || config.burst_time.is_some(),
             burst: Vec::new(),
             began: 0,
-            window: Vec::new(),
-            is_open: false,
             instructions: 0,
-            first: 0,
             references: 0,
             recorded: false,
             counts: true,
@@ -79,16 +73,8 @@ impl Plain {
     }
 
     /// Whether a pass is through the code that the burst began in.
-    fn is_within(&mut self, run: &Run<'_>) -> bool {
-        let superblock = run.path.superblock;
-        if self.is_open {
-            let again = !self.window.is_empty() && run.insns().iter().any(|insn| insn.pc == self.began);
-            let leaves = |insn: &sonde_x64::plan::Insn| matches!(insn.class, Class::Call | Class::Return);
-            self.first += run.instructions();
-            self.window.push(superblock);
-            self.is_open = !again && !run.insns().iter().any(leaves) && self.first < 64;
-        }
-        self.window.contains(&superblock)
+    fn is_within(&self, run: &Run<'_>) -> bool {
+        run.superblock.insns.iter().any(|insn| insn.pc == self.began)
     }
 
     fn reference(&mut self, run: &Run<'_>, r: &sonde_event::Ref) {
@@ -186,8 +172,7 @@ impl Reader for Plain {
 
     fn begin(&mut self, begin: &Begin) {
         self.bursts.count += 1;
-        (self.began, self.first, self.is_open, self.recorded) = (begin.pc, 0, true, false);
-        self.window.clear();
+        (self.began, self.recorded) = (begin.pc, false);
         if self.has_gaps {
             self.cache.forget();
         }
