@@ -42,6 +42,8 @@ const EVENT_STOP: i32 = 128;
 /// Least and most time between two looks at the threads.
 const SHORTEST: Duration = Duration::from_micros(200);
 const LONGEST: Duration = Duration::from_millis(50);
+/// CPU time up to which a thread is young.
+const YOUNG_NS: u64 = 5_000_000;
 /// Attempts to place a probe in a process.
 const ATTEMPTS: u32 = 3;
 
@@ -363,6 +365,8 @@ impl Stops {
                 // One that makes many faults is asked from elsewhere, where a fault can be told.
                 let pid = thread.pid;
                 let processor = processor_of(pid, tid).filter(|_| !thread.moment.makes_faults(pid, tid, cpu));
+                // One that has just begun may be gone before Sonde sits beside it.
+                let processor = processor.filter(|_| cpu > YOUNG_NS);
                 if processor.is_some_and(|processor| !self.seat.is_at(processor)) {
                     (next, sits) = (SHORTEST, true);
                     break;

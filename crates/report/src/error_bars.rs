@@ -30,8 +30,10 @@ fn width(share: f64, unit: Unit, bursts: f64) -> f64 {
         return 0.0;
     }
     let n = bursts + 4.0;
-    let p = (share.clamp(0.0, 1.0) * bursts + 2.0) / n;
-    Z * (p * (1.0 - p) / n).sqrt()
+    let share = share.clamp(0.0, 1.0);
+    let p = (share * bursts + 2.0) / n;
+    // The interval lies around the moved share; what is shown, around the share itself, holds all of it.
+    (p - share).abs() + Z * (p * (1.0 - p) / n).sqrt()
 }
 
 #[cfg(test)]
@@ -88,12 +90,14 @@ mod tests {
             state ^= state << 17;
             (state >> 11) as f64 / (1u64 << 53) as f64
         };
-        for truth in [0.02, 0.1, 0.5] {
+        for (truth, n) in
+            [0.02, 0.1, 0.3, 0.5].into_iter().flat_map(|truth| [2, 3, 10, 300].map(|n| (truth, n)))
+        {
             let held = (0..2000).filter(|_| {
-                let share = (0..300).filter(|_| random() < truth).count() as f64 / 300.0;
-                (share - truth).abs() <= half_width(share, Unit::Picoseconds, &bursts(300))
+                let share = (0..n).filter(|_| random() < truth).count() as f64 / n as f64;
+                (share - truth).abs() <= half_width(share, Unit::Picoseconds, &bursts(n))
             });
-            assert!(held.count() >= 1860, "93 % of 2000 at {truth}");
+            assert!(held.count() >= 1860, "93 % of 2000 at {truth} with {n} bursts");
         }
     }
 }

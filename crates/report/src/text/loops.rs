@@ -45,7 +45,8 @@ pub fn loops(out: &mut impl Write, report: &Report, style: Style) -> io::Result<
     if bursts {
         let what = "executions are those that bursts saw from begin to end: a sample, mostly of short ones, and no total of \
                     the run. Iterations of each are estimated from all that bursts saw of a loop: rounds, and how often it \
-                    began or ended; in brackets what the average is with 95 % probability";
+                    began or ended; in brackets what the average is with 95 % probability. All, with what a loop calls, is at least \
+                    that: where a burst ended before the calls that it began in returned, their callers are not known";
         for line in wrap(what, style.width.saturating_sub(2).max(40)) {
             writeln!(out, "  {line}")?;
         }

@@ -43,7 +43,7 @@ pub struct LoopView {
     pub histogram: Vec<u64>,
     /// Share of all instructions (or of CPU time, from bursts) in the loop without inner loops and calls.
     pub own_share: f64,
-    /// The same with inner loops and calls.
+    /// The same with inner loops and calls; from bursts at least that, since callers are known as far as bursts return to them.
     pub share: f64,
     /// The share is this much more or less, with 95 % probability; 0 if everything was recorded.
     pub plus_minus: f64,
