@@ -4,7 +4,7 @@
 #[path = "common/sonde.rs"]
 mod sonde;
 
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -182,6 +182,12 @@ fn status(pid: &str, name: &str) -> String {
     field.unwrap_or_default().trim().into()
 }
 
+/// Sends a signal to a process, or to a group. The shell's own `kill`: a minimal system has no other.
+fn send(signal: &str, to: &str) {
+    let command = format!("kill -s {signal} -- {to}");
+    assert!(Command::new("sh").args(["-c", &command]).status().unwrap().success(), "{command}");
+}
+
 fn wait_until(what: &str, is_so: impl Fn() -> bool) {
     let begun = Instant::now();
     while !is_so() {
@@ -203,14 +209,47 @@ fn a_program_that_was_let_go_is_stopped_and_continued() {
         status(&program(), "Name:") == "forever" && status(&program(), "TracerPid:") == "0"
     });
     let pid = program();
-    let send = |signal: &str| assert!(Command::new("kill").args([signal, &pid]).status().unwrap().success());
-    send("-STOP");
+    let send = |signal: &str| send(signal, &pid);
+    send("STOP");
     wait_until("Sonde stops with it", || status(&own, "State:").starts_with('T'));
-    send("-CONT");
+    send("CONT");
     wait_until("both go on", || {
         let goes = |pid: &str| status(pid, "State:").starts_with(['R', 'S']);
         goes(&own) && goes(&pid)
     });
-    send("-TERM");
+    send("TERM");
     assert_eq!(sonde.wait().unwrap().signal(), Some(15));
+}
+
+const THREADS: &str = r#"
+#include <pthread.h>
+static void *work(void *unused) { for (volatile unsigned long i = 0;; i++) {} return unused; }
+int main(void) {
+    pthread_t threads[3];
+    for (int i = 0; i < 3; i++) pthread_create(&threads[i], 0, work, 0);
+    pthread_join(threads[0], 0);
+}
+"#;
+
+/// Each thread of a program reports that it is stopped; Sonde stops like it all the same, and whoever started it is told.
+#[test]
+fn sonde_stops_with_a_program_of_several_threads() {
+    let bench = Bench::new();
+    let program = bench.compile("threads", THREADS, &["-O1", "-pthread"]);
+    for round in 0..4 {
+        let args = ["run", "--quiet", "--period", "2ms", "--", program.to_str().unwrap()];
+        let mut sonde = bench.command(env!("CARGO_BIN_EXE_sonde"), &args).process_group(0).spawn().unwrap();
+        let own = sonde.id().to_string();
+        let children =
+            || std::fs::read_to_string(format!("/proc/{own}/task/{own}/children")).unwrap_or_default();
+        wait_until("its threads run", || status(children().trim(), "Threads:") == "4");
+        std::thread::sleep(Duration::from_millis(20 * round));
+        let group = format!("-{own}");
+        send("TSTP", &group);
+        wait_until("Sonde stops with it", || status(&own, "State:").starts_with('T'));
+        send("CONT", &group);
+        wait_until("it goes on", || status(&own, "State:").starts_with(['R', 'S']));
+        send("TERM", &group);
+        assert_eq!(sonde.wait().unwrap().signal(), Some(15));
+    }
 }

@@ -77,6 +77,8 @@ pub struct Stops {
     threads: HashMap<i32, Covered>,
     gaps: Gaps,
     seat: Seat,
+    /// The signal by which job control stopped the program, until its other threads have reported.
+    stopped_by: Option<i32>,
     next_look: Instant,
     /// The program's entry, while it is not there yet and its code is to be changed.
     entry: Option<Entry>,
@@ -135,6 +137,7 @@ impl Stops {
             threads: HashMap::new(),
             gaps: Gaps::new(&shared.control().config),
             seat: Seat::default(),
+            stopped_by: None,
             next_look: Instant::now(),
             entry: None,
             changes: None,
@@ -227,6 +230,10 @@ impl Stops {
             if let Some(news) = self.stopped(pid, tid, status, shared) {
                 return Some(news);
             }
+        }
+        // Each of its threads reports: Sonde stops like it when all that have are seen to, and once more if one comes later.
+        if let Some(signal) = self.stopped_by.take() {
+            return Some(News::Stopped(signal));
         }
         let now = Instant::now();
         if now >= self.next_look {
@@ -396,7 +403,10 @@ impl Stops {
         if event == EVENT_STOP && signal != libc::SIGTRAP {
             // Stopped by job control: stay so until it is continued.
             let _ = ptrace(libc::PTRACE_LISTEN, tid, 0, 0);
-            return (tid == self.program).then_some(News::Stopped(signal));
+            if pid == self.program {
+                self.stopped_by = Some(signal);
+            }
+            return None;
         }
         if event == 0 && signal == libc::SIGTRAP && self.entry.is_some_and(|entry| entry.is_reached(tid)) {
             self.entry = None;
