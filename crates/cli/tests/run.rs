@@ -293,12 +293,13 @@ fn time_of_others_is_not_time_in_bursts() {
     // One burst that lasts until the program writes.
     let options = ["--period", "2ms", "--burst", "1000000000", "--record", "blocks", "--no-ranges"];
     let (done, report) =
-        bench.report(&options, &["taskset", "-c", cpu, program.to_str().unwrap(), "20000000"]);
+        bench.report(&options, &["taskset", "-c", cpu, program.to_str().unwrap(), "60000000"]);
     drop(others);
     assert_eq!(done.status, Some(0));
     let number = |key: &str| report[key].as_f64().unwrap();
     assert!(number("bursts") > 0.0 && number("wall_seconds") > 1.3 * number("cpu_seconds"), "{report}");
-    assert!(number("burst_seconds") > 0.5 * number("cpu_seconds"), "{report}");
+    // It takes Sonde, which waits for the same processor, some slices of the others' to begin it.
+    assert!(number("burst_seconds") > 0.2 * number("cpu_seconds"), "{report}");
     assert!(number("burst_seconds") <= 1.02 * number("cpu_seconds"), "{report}");
 }
 
